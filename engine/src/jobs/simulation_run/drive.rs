@@ -3,10 +3,9 @@ use futures_util::future::join_all;
 
 use super::Started;
 use super::models::Models;
-use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
-use crate::base::text::{truncate, without_controls};
+use crate::base::limits::{CHECKPOINT_MS, MODEL_TOTAL_MS};
 use crate::conversation::CallFault;
-use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::conversation::transcript::TranscriptRow;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
@@ -20,11 +19,11 @@ use crate::simulation::{
     Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
     SimulationSetup, VoiceLine, VoiceSetup,
 };
-use crate::sql;
 use crate::storage::calls::{Analysis, AnalysisMethod};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::{DUE_AT_ONCE, Job};
+use crate::storage::runs;
 
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -274,15 +273,8 @@ impl<'a> Drive<'a> {
     /// The statement that stores how far the run is.
     fn progress(&self) -> Statement {
         let conversation = self.simulation.conversation();
-        sql!(
-            "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
-             WHERE workspace_id = :workspace_id AND id = :id",
-            workspace_id = &self.job.workspace_id,
-            id = &self.started.run.id,
-            turns = i64::from(conversation.turns()),
-            last_line = last_line(conversation.transcript()),
-            cost_microusd = self.total.microusd,
-        )
+        let (turns, rows) = (conversation.turns(), conversation.transcript());
+        runs::progress(&self.job.workspace_id, &self.started.run.id, turns, rows, self.total.microusd)
     }
 
     /// The webhooks that subscribe to the end. They are read again after an external request, since they may have
@@ -327,13 +319,6 @@ impl<'a> Drive<'a> {
         self.checkpoint(0, Vec::new()).await?;
         Ok((analysis, spent))
     }
-}
-
-/// The latest line, truncated for lists.
-pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
-    let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
-    let row = transcript.iter().rev().find(spoken)?;
-    Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
 }
 
 fn setup(started: &Started) -> SimulationSetup {

@@ -16,7 +16,7 @@ use crate::storage::calls::{self, Call, Costs, EndedCall, NewCall, Source};
 use crate::storage::events::EventKind;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
-use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::runs::{self, RunDetail, RunError, RunStatus};
 use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending::{self, Reservation};
 
@@ -100,7 +100,7 @@ pub async fn end_run(
     if let Some(recorded_ms) = recorded_ms {
         call = call.recorded(&services.config().base_url, recorded_ms);
     }
-    let last_line = super::drive::last_line(&ended.transcript);
+    let last_line = runs::last_line(&ended.transcript);
     let call_microusd = ended.costs.total_microusd;
 
     let mut batch = Batch::default();
