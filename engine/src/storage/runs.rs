@@ -23,8 +23,9 @@ crate::words! {
         /// The two sides exchange text.
         #[default]
         Chat = "chat",
-        /// The two sides exchange speech, on a line with the scenario's `conditions`. The call is recorded. Needs an
-        /// assistant with the voice `builtin/tone`.
+        /// The two sides exchange speech, on a line with the scenario's `conditions`. The call is recorded. With the voice
+        /// `builtin/tone` it is computed at once; with a provider's voice it is spoken in real time, for ten minutes at most,
+        /// and costs what speech costs. `builtin/browser` cannot be used.
         Voice = "voice",
     }
 }

@@ -16,9 +16,10 @@ use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::simulation::{
-    Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
-    SimulationSetup, VoiceLine, VoiceSetup,
+    HeldConversation, Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart,
+    SimulationResult, SimulationSetup, VoiceLine, VoiceSetup,
 };
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::{Analysis, AnalysisMethod};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
@@ -112,6 +113,39 @@ impl<'a> Drive<'a> {
         self.driven(Err(failure))
     }
 
+    /// The conversation of the run, if it was held for real.
+    pub const fn held(&self) -> Option<&HeldConversation> {
+        self.simulation.held()
+    }
+
+    /// The conversation was held for real, and cost this much on each side.
+    pub fn was_held(&mut self, held: HeldConversation, assistant: Cost, caller: Cost) {
+        let mut spent = assistant;
+        spent.add(caller);
+        self.has_waited = true;
+        let input = Input::Held { conversation: Box::new(held) };
+        let entry = JournalEntry { input, spent, assistant: Some(assistant) };
+        self.journal.add_input(&entry);
+        self.apply(entry);
+    }
+
+    /// Stores that the conversation was held, before its evaluations.
+    pub async fn store_held(&mut self) -> Result<(), Failure> {
+        if self.journal.is_unsaved() {
+            self.checkpoint(0, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// The times of the caller's turns.
+    pub fn turn_times(&self) -> Vec<TurnTimes> {
+        match (self.held(), self.voice()) {
+            (Some(held), _) => held.turn_times.clone(),
+            (None, Some(voice)) => voice.turns().to_vec(),
+            (None, None) => Vec::new(),
+        }
+    }
+
     /// The line of a voice run.
     pub const fn voice(&self) -> Option<&VoiceLine> {
         self.simulation.voice()
@@ -200,7 +234,7 @@ impl<'a> Drive<'a> {
     }
 
     fn record_input(&mut self, input: Input, spent: Cost) {
-        let entry = JournalEntry { input, spent };
+        let entry = JournalEntry { input, spent, assistant: None };
         self.journal.add_input(&entry);
         self.apply(entry);
     }
@@ -210,6 +244,7 @@ impl<'a> Drive<'a> {
         if matches!(entry.input, Input::AssistantReply { .. }) {
             self.assistant.add(entry.spent);
         }
+        self.assistant.add(entry.assistant.unwrap_or_default());
         self.simulation.handle(entry.input);
         self.growth.count(self.simulation.conversation().transcript_bytes());
     }
@@ -336,7 +371,7 @@ fn setup(started: &Started) -> SimulationSetup {
         evaluations: simulation.evaluations.clone(),
         seed: started.seed.unsigned_abs(),
         limits: SimulationSetup::default_limits(),
-        voice: started.is_voice().then(|| VoiceSetup {
+        voice: (started.is_voice() && !started.is_held()).then(|| VoiceSetup {
             conditions: simulation.conditions,
             is_interruptible: assistant.speech.interruptible,
         }),
