@@ -104,7 +104,7 @@ fn a_caller_answers_after_the_line_and_hangs_up_when_understood() {
     call.is_free();
     call.run(3_500);
     let spoke_at_ms = call.spoke_at_ms().expect("an answer");
-    assert!((2_300..=2_340).contains(&spoke_at_ms), "{spoke_at_ms}");
+    assert!((2_280..=2_340).contains(&spoke_at_ms), "{spoke_at_ms}");
     assert_eq!(call.spoke_ms(), 8 * FRAME_MS);
     assert!(!call.caller.has_hung_up());
     call.understands(1, "Goodbye!");
