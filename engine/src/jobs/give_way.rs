@@ -73,3 +73,34 @@ impl RunningJobs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::{Id as _, JobId, RunId, WorkspaceId};
+    use crate::storage::jobs::Task;
+
+    #[test]
+    fn a_job_that_must_stay_is_not_asked_and_another_one_is() {
+        let job = |id: &str| Job {
+            id: JobId::from_stored(id),
+            workspace_id: WorkspaceId::from_stored("ws_1"),
+            task: Task::SimulationRun(RunId::from_stored("run_1")),
+            lease: String::new(),
+            leased_until_ms: 0,
+            attempts: 1,
+        };
+        let mut running = RunningJobs::default();
+        let (held, chat) = (running.add(&job("job_1")), running.add(&job("job_2")));
+        let holder = (job("job_1").task.kind(), job("job_1").workspace_id);
+        held.must_stay(true);
+        running.ask(std::slice::from_ref(&holder));
+        assert!(!held.is_asked() && chat.is_asked());
+        drop(chat);
+        running.ask(std::slice::from_ref(&holder));
+        assert!(!held.is_asked());
+        held.must_stay(false);
+        running.ask(&[holder]);
+        assert!(held.is_asked());
+    }
+}

@@ -143,8 +143,11 @@ impl Rehearsal<'_> {
             admission,
         };
         let mut held = session.hold(media, &mut socket).await?;
-        if let Some(failure) = socket.take_failure() {
+        if let Some(failure) = socket.take_failure(held.ended_reason) {
             held.failure = Some(failure);
+            if held.ended_reason == EndedReason::Silence {
+                held.fault = Some(CallFault::Provider);
+            }
         }
         Ok(held)
     }

@@ -24,6 +24,20 @@ fn a_callers_model_that_fails_is_named() {
 }
 
 #[test]
+fn a_callers_model_that_hangs_is_not_taken_for_a_silent_caller() {
+    let world = World::with_phones();
+    let mut case = Case::new("fake/alto", "fake/scribe");
+    case.caller = "fake/hangs";
+    let run = case.run(&world);
+    assert_eq!(
+        (&run["status"], &run["error"]["code"]),
+        (&json!("error"), &json!("model_timeout")),
+        "{run:#}"
+    );
+    assert_ne!(run["call"]["fault"], "caller", "{run:#}");
+}
+
+#[test]
 fn an_assistants_model_that_fails_is_named() {
     let world = World::with_phones();
     let mut case = Case::new("fake/alto", "fake/scribe");

@@ -14,7 +14,7 @@ use super::{CallerOfRun, RunCosts};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::speech_exchanges::SpeechExchanges;
-use crate::models::{CallerReply, CallerTurn, RULES_MODEL};
+use crate::models::{CallerReply, CallerTurn, FailureCode, RULES_MODEL};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::live_caller::{CallerOutput, LiveCaller};
@@ -37,6 +37,8 @@ pub(super) struct CallersSocket<'a> {
     /// Messages to the service.
     sent: VecDeque<SocketMessage>,
     failure: Option<HeldFailure>,
+    /// Whether the caller's model was still being asked when the conversation ended.
+    was_asking: bool,
     /// Nothing is said or answered any more.
     is_closed: bool,
 }
@@ -69,13 +71,23 @@ impl<'a> CallersSocket<'a> {
             limit: CostLimit { microusd: max_cost_microusd },
             sent: VecDeque::new(),
             failure: None,
+            was_asking: false,
             is_closed: false,
         }
     }
 
-    /// Why the caller could not go on.
-    pub(super) fn take_failure(&mut self) -> Option<HeldFailure> {
-        self.failure.take()
+    /// Why the caller could not go on, once the conversation has ended for this reason.
+    pub(super) fn take_failure(&mut self, reason: EndedReason) -> Option<HeldFailure> {
+        // It was not the caller who had nothing to say.
+        let was_late = self.was_asking && reason == EndedReason::Silence;
+        self.failure.take().or_else(|| {
+            was_late.then(|| HeldFailure {
+                part: SimulationPart::Caller,
+                code: FailureCode::Timeout.as_str().to_owned(),
+                message: "The caller's model failed: it did not answer before the assistant gave up waiting."
+                    .to_owned(),
+            })
+        })
     }
 
     fn is_gone(&self) -> bool {
@@ -246,7 +258,7 @@ impl Socket for CallersSocket<'_> {
 
     fn close(&mut self, _: u16, _: &'static str) -> BoxFuture<'_, ()> {
         self.is_closed = true;
-        self.asking = None;
+        self.was_asking = self.asking.take().is_some();
         self.voice.close(self.clock.now_ms());
         Box::pin(std::future::ready(()))
     }
