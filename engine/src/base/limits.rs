@@ -298,6 +298,9 @@ pub const STATEMENT_LIST_BYTES_MAX: usize = 512 * 1024;
 pub const BATCH_RUNS_MAX: usize = 1_000;
 /// Concurrent runs of a workspace.
 pub const RUNS_AT_ONCE_MAX: u64 = 1_000;
+/// Longest conversation of a voice run that is held for real: with its evaluations, it fits into a quarter of an hour, which
+/// is all that a Worker has for a message of its queue.
+pub const HELD_RUN_MS_MAX: i64 = 600_000;
 /// Bytes of the latest line that a run in progress shows.
 pub const LAST_LINE_BYTES_MAX: usize = 200;
 /// Longest conversation time between two checkpoints.

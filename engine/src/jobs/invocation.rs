@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use super::worker::{job_failed, sweep_failed, unreadable};
 use crate::base::ids::{Id, JobId};
-use crate::base::limits::SWEEP_ROUNDS_PER_INVOCATION_MAX;
+use crate::base::limits::{HELD_RUN_MS_MAX, SWEEP_ROUNDS_PER_INVOCATION_MAX};
 use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
@@ -13,6 +13,10 @@ use crate::storage::jobs::JobKind;
 const SLOTS: usize = 4;
 /// Claims per invocation: with a few batches per job, this stays within the 50 queries of the free plan.
 const CLAIMS_MAX: usize = 4;
+/// An invocation that has lasted this long claims nothing more: a quarter of an hour is all that the platform gives it, and
+/// a job may take most of that.
+const CLAIMING_MS_MAX: i64 = 120_000;
+const _: () = assert!(CLAIMING_MS_MAX + HELD_RUN_MS_MAX < 14 * 60_000);
 /// How many jobs one invocation runs, and so how many one hint may represent.
 pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
 
@@ -79,6 +83,8 @@ impl Invocation {
     async fn run(&self, queue: JobQueue, claims_max: usize) -> Report {
         let kinds = JobKind::of_queue(queue);
         let mut report = Report::default();
+        let clock = &self.services.ports().clock;
+        let began_ms = clock.now_ms();
         for claim in 1..=claims_max {
             let turn = match self.services.run_due_jobs(&self.owner, &kinds, SLOTS).await {
                 Ok(turn) => turn,
@@ -92,7 +98,8 @@ impl Invocation {
                 break;
             }
             // A failed job is retried after its pause; another invocation runs the remaining jobs.
-            if (claim == claims_max || !turn.incidents.is_empty())
+            let is_late = clock.now_ms() - began_ms > CLAIMING_MS_MAX;
+            if (is_late || claim == claims_max || !turn.incidents.is_empty())
                 && let Some(at_ms) = turn.next_due_ms
             {
                 // No job: receivers read only the queue.
@@ -100,6 +107,9 @@ impl Invocation {
                 self.services.ports().queue.wake(&wake);
             }
             report.incidents.extend(turn.incidents.iter().map(|incident| job_failed(incident)));
+            if is_late {
+                break;
+            }
         }
         report
     }

@@ -21,6 +21,9 @@ pub struct JournalEntry {
     pub input: Input,
     /// The cost of the models that produced it.
     pub spent: Cost,
+    /// The assistant's part of it, if both sides have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assistant: Option<Cost>,
 }
 
 #[derive(Serialize, Deserialize)]

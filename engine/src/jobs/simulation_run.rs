@@ -1,6 +1,7 @@
 //! A simulation run: reads the run's configuration, opens its call, drives the conversation, stores the result. An
 //! interrupted run continues from its journal; without models of a provider, the result has the same bytes either way.
 mod drive;
+mod held;
 mod models;
 mod record;
 mod recording;
@@ -18,7 +19,9 @@ use crate::live::assistants::{self, Stored};
 use crate::models::AssistantInUse;
 use crate::ports::statement::Row;
 use crate::services::Services;
-use crate::simulation::{SimulationFailure, SimulationPart};
+use crate::simulation::callers_phone::RATE;
+use crate::simulation::{HeldFailure, SimulationFailure, SimulationPart};
+use crate::speech::settings::TONE;
 use crate::sql;
 use crate::storage::calls::NewCall;
 use crate::storage::events::{self, Subscribers};
@@ -37,8 +40,11 @@ pub async fn run(services: &Services, job: &Job, run_id: &RunId, give_way: &Give
         return Ok(());
     }
     let mut drive = Drive::new(services, job, &started, journal, inputs);
+    if started.is_held() {
+        held::hold(services, job, &started, &mut drive, give_way).await?;
+    }
     let driven = drive.run(give_way).await?;
-    let error = driven.result.as_ref().err().map(|failure| run_error(&driven, failure));
+    let error = driven.result.as_ref().err().map(|failure| run_error(&drive, &driven, failure));
     let recorded_ms = recording::store(services, job, &started, &mut drive, &driven).await?;
     record::end_run(services, job, &started, &mut drive, driven, recorded_ms, error).await
 }
@@ -54,10 +60,18 @@ pub async fn end_exhausted(services: &Services, job: &Job, run_id: &RunId) -> Re
     }
     let message = "The run was started several times and never finished.";
     let mut drive = Drive::new(services, job, &started, journal, inputs);
+    let mut recorded_ms = None;
+    if started.is_held() {
+        if drive.held().is_none() {
+            held::recover(services, &started, &mut drive).await?;
+        }
+        recorded_ms = held::recorded_ms(services, &started).await?;
+    } else {
+        recording::abandon(services, job, &started).await?;
+    }
     let driven = drive.exhausted(message);
     let error = RunError { code: "gave_up".to_owned(), message: message.to_owned() };
-    recording::abandon(services, job, &started).await?;
-    record::end_run(services, job, &started, &mut drive, driven, None, Some(error)).await
+    record::end_run(services, job, &started, &mut drive, driven, recorded_ms, Some(error)).await
 }
 
 /// The run was deleted, or another process has finished it.
@@ -65,7 +79,10 @@ async fn nothing_to_do(services: &Services, job: &Job) -> Result<(), Failure> {
     Ok(job.finish(services).await?)
 }
 
-fn run_error(driven: &Driven, failure: &SimulationFailure) -> RunError {
+fn run_error(drive: &Drive<'_>, driven: &Driven, failure: &SimulationFailure) -> RunError {
+    if let Some(HeldFailure { code, message, .. }) = drive.held().and_then(|held| held.failure.clone()) {
+        return RunError { code, message };
+    }
     let part = match failure.part {
         SimulationPart::Caller => "caller",
         SimulationPart::Assistant => "assistant",
@@ -83,7 +100,7 @@ struct Started {
     max_cost_microusd: i64,
     call: NewCall,
     assistant: Arc<AssistantInUse>,
-    admission: Admission,
+    admission: Arc<Admission>,
     simulation: SimulationSnapshot,
     subscribers: Subscribers,
 }
@@ -91,6 +108,11 @@ struct Started {
 impl Started {
     fn is_voice(&self) -> bool {
         self.run.mode == RunMode::Voice
+    }
+
+    /// Whether the conversation is held for real: with the tone code, it is computed.
+    fn is_held(&self) -> bool {
+        self.is_voice() && self.assistant.voice != TONE
     }
 }
 
@@ -121,7 +143,7 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
         return Ok(None);
     };
     let run = Run::read(run)?;
-    let Some((admission, assistant)) = room(services, job, row).await? else {
+    let Some((admission, assistant)) = room(services, job, &run, row).await? else {
         start::wait_in_queue(services, job, &run, None).await?;
         return Err(Failure::GaveWay);
     };
@@ -137,7 +159,7 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
         max_cost_microusd: run.max_cost_microusd,
         call: record::new_call(job, run_id, call_id, &assistant, row.integer("started_at")?),
         assistant,
-        admission,
+        admission: Arc::new(admission),
         simulation: simulation.json("content")?,
         subscribers: Subscribers::read(&subscribers)?,
         run,
@@ -150,6 +172,7 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
 async fn room(
     services: &Services,
     job: &Job,
+    run: &Run,
     row: Row<'_>,
 ) -> Result<Option<(Admission, Arc<AssistantInUse>)>, Fault> {
     let Some(mut admission) = admit(services, &job.workspace_id, Starter::Run) else {
@@ -161,5 +184,7 @@ async fn room(
     }
     let stored = Stored { id: row.str("assistant")?, bytes: bytes("assistant_bytes")? };
     let assistant = assistants::of_run(services, &job.workspace_id, stored, &mut admission).await?;
-    Ok(assistant.map(|assistant| (admission, assistant)))
+    let Some(assistant) = assistant else { return Ok(None) };
+    let is_recorded = run.mode == RunMode::Voice && assistant.voice != TONE && assistant.record;
+    Ok((!is_recorded || admission.fits_recording(services, RATE)).then_some((admission, assistant)))
 }

@@ -3,6 +3,7 @@
 //! is the transport. Models and tools are used as in simulation runs (`asking`, `tool_calls`).
 mod early;
 mod end;
+mod held;
 mod on_phone;
 mod question;
 mod recording;
@@ -35,6 +36,8 @@ use crate::conversation::{
 };
 use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
+use crate::simulation::live_caller::Floor;
+use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
@@ -79,6 +82,8 @@ pub(super) struct Drive<'a> {
     growth: Growth,
     /// The number of transcript rows sent to the peer.
     sent_rows: usize,
+    /// Whose turn it is, as the peer was told last.
+    floor: Floor,
     /// The latest line that the peer was given to speak.
     said: Said,
     /// The rows that were cut since the peer was told last.
@@ -95,6 +100,8 @@ pub(super) struct Drive<'a> {
     is_line_over: bool,
     /// The cause of the end, if the reason does not determine it.
     fault: Option<CallFault>,
+    /// Why the conversation could not go on, for the owner of its run.
+    failure: Option<HeldFailure>,
     /// When the call was answered.
     answered_at: Option<i64>,
     /// Whether the call was never connected and its lease is released, so that its job ends it.
@@ -111,11 +118,14 @@ impl<'a> Drive<'a> {
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: assistant.specs().clone(),
-            seed: seed(session),
+            seed: session.run.as_ref().map_or_else(|| seed(session), |run| run.seed),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
                 silence_ms: Some(session.silence_ms),
-                ..ConversationLimits::default()
+                ..match session.run {
+                    Some(_) => SimulationSetup::default_limits(),
+                    None => ConversationLimits::default(),
+                }
             },
             is_spoken: session.is_spoken,
             apology: session.apology(),
@@ -133,6 +143,7 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             growth: session.admission.growth(),
             sent_rows: 0,
+            floor: Floor::default(),
             said: Said::default(),
             cut_rows: Vec::new(),
             saved_rows: 0,
@@ -141,6 +152,7 @@ impl<'a> Drive<'a> {
             save_heard_at_ms: now_ms,
             is_line_over: false,
             fault: None,
+            failure: None,
             answered_at: session.call.answered_at.map(Timestamp::ms),
             is_released: false,
         }
@@ -233,6 +245,7 @@ impl<'a> Drive<'a> {
         }
         self.growth.count(self.conversation.transcript_bytes());
         self.send_rows(peer).await;
+        self.tell_floor(peer).await;
         if self.conversation.ended().is_some() {
             // The end of the call writes all rows.
             return Ok(());
@@ -271,6 +284,7 @@ impl<'a> Drive<'a> {
         let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
+        statements.extend(self.progress_of_run());
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
         self.saved_rows = self.conversation.transcript().len();
@@ -352,9 +366,11 @@ impl<'a> Drive<'a> {
                 match asked.answer {
                     Ok(reply) => self.handle(Input::AssistantReply { request, reply }),
                     Err(failure) => {
+                        let message = format!("The assistant's model failed: {}", failure.message);
                         self.handle(Input::ModelFailed { request, reason: failure.message });
                         if self.conversation.ended() == Some(EndedReason::ModelFailed) {
                             self.fault = Some(failure.fault);
+                            self.failed(failure.code.as_str(), message);
                         }
                     }
                 }
@@ -367,6 +383,10 @@ impl<'a> Drive<'a> {
 
     /// A voice or a transcriber failed. If it fails for good, nobody can talk any more.
     fn speech_failed(&mut self, failure: SpeechFailure) {
+        if !failure.is_temporary {
+            let message = format!("The assistant's speech failed: {}", failure.message);
+            self.failed(EndedReason::SpeechFailed.as_str(), message);
+        }
         self.handle(Input::Note { text: failure.message });
         if !failure.is_temporary {
             self.fault = Some(match failure.fault {

@@ -173,7 +173,8 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         on_phone: false,
         is_spoken: opened.is_spoken,
         media: Mutex::new(media),
-        admission: opened.admission,
+        run: None,
+        admission: Arc::new(opened.admission),
     })
 }
 

@@ -4,7 +4,7 @@ use crate::base::limits::LIVE_LEASE_MS;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
-use crate::storage::jobs::{DUE_AT_ONCE, JobKind, lease_guard};
+use crate::storage::jobs::{DUE_AT_ONCE, Job, JobKind, lease_guard};
 
 /// The lease of a live conversation on its job.
 #[derive(Debug, Clone)]
@@ -34,6 +34,16 @@ impl JobLease {
             call_id: call_id.clone(),
             // Not owned by the process, which releases all of its leases together: the conversation releases it itself.
             lease: format!("live:{}", services.id(prefix::LEASE)),
+        }
+    }
+
+    /// The lease that a process holds on the job of a run whose conversation is held.
+    pub fn of_run(job: &Job, call_id: &CallId) -> Self {
+        Self {
+            job_id: job.id.clone(),
+            workspace_id: job.workspace_id.clone(),
+            call_id: call_id.clone(),
+            lease: job.lease.clone(),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::live::telephony::phone_peer::PhoneInput;
 use crate::ports::sockets::Movable;
 use crate::ports::{Received, SocketMessage};
+use crate::simulation::live_caller::Floor;
 use crate::speech::audio::Rate;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
@@ -65,6 +66,11 @@ pub(in crate::live) trait Line: Movable {
 
     /// Reports a row of the transcript, or that one was cut.
     fn row(&mut self, _row: &TranscriptRow) -> Option<SocketMessage> {
+        None
+    }
+
+    /// Reports whose turn it is, on a line whose other end cannot hear it.
+    fn floor(&mut self, _floor: Floor) -> Option<SocketMessage> {
         None
     }
 

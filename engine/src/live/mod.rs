@@ -29,6 +29,7 @@ mod message_rate;
 pub(crate) mod page;
 pub(crate) mod peer;
 pub(crate) mod session;
+pub(crate) mod simulated;
 mod speech_exchanges;
 pub mod telephony;
 mod text_peer;

@@ -4,6 +4,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
+use crate::simulation::live_caller::Floor;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
 use crate::speech::turn_times::TurnTimes;
@@ -33,6 +34,11 @@ pub trait Peer: Movable {
 
     /// Reports that a row of the assistant was cut, and what was heard of it. A client that speaks the lines itself knows.
     fn cut_row<'a>(&'a mut self, _row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Reports whose turn it is, whenever that changes. Who listens knows.
+    fn floor(&mut self, _floor: Floor) -> BoxFuture<'_, Result<(), Gone>> {
         Box::pin(async { Ok(()) })
     }
 
@@ -126,6 +132,8 @@ pub enum PeerEvent {
     Keys(String),
     /// Activity without content.
     Noise,
+    /// Something about the call that its record should have.
+    Note(String),
     /// The user hung up, or the connection broke.
     Gone,
     /// The conversation cannot continue.
@@ -162,6 +170,7 @@ impl PeerEvent {
             Self::Spoken => Input::Spoken,
             Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys(keys) => Input::Keys { keys },
+            Self::Note(text) => Input::Note { text },
             // What was probably said becomes a line once it was said for certain.
             Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,
             Self::Gone => Input::HangUp { by: Party::User },

@@ -7,12 +7,15 @@ use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
+use crate::live::simulated::RunOfSession;
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
+use crate::simulation::HeldConversation;
 use crate::storage::calls::NewCall;
+use crate::storage::fault::Fault;
 
 /// An accepted call whose socket is not open yet.
 pub struct LiveSession {
@@ -35,7 +38,9 @@ pub struct LiveSession {
     /// The line and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads, and the
     /// rest of a session is.
     pub(crate) media: Mutex<Option<PhoneMedia>>,
-    pub(crate) admission: Admission,
+    /// The simulation run that the conversation is held for.
+    pub(crate) run: Option<RunOfSession>,
+    pub(crate) admission: Arc<Admission>,
 }
 
 impl LiveSession {
@@ -62,6 +67,17 @@ impl LiveSession {
                 self.drive(&mut peer).await
             }
         }
+    }
+
+    /// Holds the conversation of a run to its end. Nothing is written at the end.
+    pub(super) async fn hold(
+        &self,
+        media: PhoneMedia,
+        socket: &mut dyn Socket,
+    ) -> Result<HeldConversation, Fault> {
+        let ports = self.services.ports();
+        let mut peer = media.into_peer(socket, &*ports.clock, SpeechExchanges::new(ports));
+        Drive::new(self).hold(&mut peer).await
     }
 
     /// Ends the call after a failed upgrade.

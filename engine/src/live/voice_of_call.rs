@@ -51,23 +51,35 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
 }
 
 fn mouth(speech: &SpeechCatalog, assistant: &AssistantSnapshot) -> Option<Mouth> {
-    let first = synthesizer(speech, assistant, &assistant.voice)?;
-    let fallbacks = speech.voices.get(&assistant.voice).map(|settings| settings.fallback.as_slice());
+    let AssistantSnapshot { voice, language, speech: options, .. } = assistant;
+    speaker(speech, voice, language, options.speed).map(Mouth::Speech)
+}
+
+/// A voice with its fallbacks; `None` if its provider is not configured.
+pub(super) fn speaker(
+    speech: &SpeechCatalog,
+    voice: &str,
+    language: &str,
+    speed: f64,
+) -> Option<Box<dyn Synthesizer>> {
+    let first = synthesizer(speech, voice, language, speed)?;
+    let fallbacks = speech.voices.get(voice).map(|settings| settings.fallback.as_slice());
     let others: Vec<_> = fallbacks
         .unwrap_or_default()
         .iter()
-        .filter_map(|voice| synthesizer(speech, assistant, voice))
+        .filter_map(|voice| synthesizer(speech, voice, language, speed))
         .collect();
-    Some(Mouth::Speech(match others.is_empty() {
+    Some(match others.is_empty() {
         true => first,
         false => Box::new(Fallback::new(first, others)),
-    }))
+    })
 }
 
 fn synthesizer(
     speech: &SpeechCatalog,
-    assistant: &AssistantSnapshot,
     voice: &str,
+    language: &str,
+    speed: f64,
 ) -> Option<Box<dyn Synthesizer>> {
     let (provider, name) = speech.speaker(voice)?;
     let (kind, path) = match provider.api {
@@ -76,7 +88,6 @@ fn synthesizer(
         SpeechApi::ElevenLabs => (SynthesizerKind::ElevenLabs, "/v1"),
         SpeechApi::Cartesia => (SynthesizerKind::Cartesia, ""),
     };
-    let speed = assistant.speech.speed;
     // OpenAI's own server requires a model; compatible ones have one.
     let default_model = voice.starts_with("openai/").then(|| "gpt-4o-mini-tts".to_owned());
     let settings = SynthesizerSettings {
@@ -84,7 +95,7 @@ fn synthesizer(
         api_key: provider.api_key.clone(),
         model: speech.voices.get(voice).and_then(|settings| settings.model.clone()).or(default_model),
         voice: name.to_owned(),
-        language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
+        language: Some(language.to_owned()).filter(|language| !language.is_empty()),
         speed: ((speed - 1.0).abs() > f64::EPSILON).then_some(speed),
     };
     Some(synthesizers::new(kind, settings))

@@ -12,6 +12,9 @@ use crate::base::error::Error;
 use crate::base::ids::{BatchId, JobId, SimulationId};
 use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
+use crate::config::Config;
+use crate::live::simulated;
+use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
 use crate::ports::statement::{Row, Statement};
 use crate::speech::settings::TONE;
@@ -34,18 +37,29 @@ fn snapshot(value: &impl Serialize, field: &str) -> Result<Snapshot, Fault> {
     Ok(snapshot)
 }
 
-/// Refuses a voice run whose assistant has a voice of a provider.
-fn check_mode(mode: RunMode, assistant: &AssistantSnapshot) -> Result<(), Error> {
-    match mode {
-        RunMode::Voice if assistant.voice != TONE => Err(Error::field(
-            "mode",
-            format!(
-                "voice runs need an assistant with the voice `{TONE}`, and this one has `{}`",
-                assistant.voice
-            ),
-        )),
-        RunMode::Chat | RunMode::Voice => Ok(()),
+/// Refuses a voice run whose assistant cannot talk on a line.
+fn check_mode(mode: RunMode, assistant: &AssistantSnapshot, config: &Config) -> Result<(), Error> {
+    if mode == RunMode::Chat {
+        return Ok(());
     }
+    let hears = config.speech.transcriber_of(&assistant.voice, &assistant.transcriber);
+    hears.map(drop).map_err(|why| {
+        let message = format!(
+            "the assistant cannot talk on a line: {why}. Voice runs need the voice `{TONE}`, or one of a configured provider"
+        );
+        Error::field("mode", message)
+    })
+}
+
+/// Whether a run may cost money.
+fn spends(
+    mode: RunMode,
+    assistant: &AssistantSnapshot,
+    simulation: &SimulationSnapshot,
+    config: &Config,
+) -> bool {
+    simulation.models(assistant).any(|model| model != RULES_MODEL)
+        || (mode == RunMode::Voice && simulated::speech_may_cost(config, assistant))
 }
 
 /// The seed of a run that is started without one.

@@ -1,8 +1,10 @@
 //! The state machine of a simulation.
+mod held;
 mod spoken;
 
 use std::collections::VecDeque;
 
+pub use held::{HeldConversation, HeldFailure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +56,11 @@ pub enum Input {
     ModelFailed {
         /// The reason, in words fit for the assistant's owner.
         reason: String,
+    },
+    /// The conversation was held for real, outside of the simulation. Its evaluations follow.
+    Held {
+        /// The conversation.
+        conversation: Box<HeldConversation>,
     },
 }
 
@@ -159,6 +166,9 @@ pub struct Simulation {
     /// The line that the assistant is speaking, and that the caller talks over.
     #[serde(default)]
     open_line: Option<OpenLine>,
+    /// The conversation, if it was held for real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held: Option<HeldConversation>,
     phase: Phase,
     /// Results so far; an evaluation that waits for its judge has none.
     results: Vec<Option<EvaluationResult>>,
@@ -202,6 +212,7 @@ impl Simulation {
             now_ms: 0,
             voice: setup.voice.map(|voice| VoiceLine::new(voice, setup.seed)),
             open_line: None,
+            held: None,
             phase: Phase::Talking,
             results: Vec::new(),
             outputs: VecDeque::new(),
@@ -249,6 +260,7 @@ impl Simulation {
             ((Phase::Judging { .. }, _), Input::ModelFailed { reason }) => {
                 return self.fail(SimulationPart::Judge, reason);
             }
+            ((Phase::Talking, _), Input::Held { conversation }) => return self.was_held(*conversation),
             _ => return,
         }
         self.proceed();

@@ -1,8 +1,10 @@
 //! Simulated conversations: a caller, an assistant, and the scenario's evaluations.
 //!
 //! [`Simulation`] is a pure state machine; [`run_offline`] drives one with `builtin/rules`.
+pub(crate) mod callers_phone;
 mod conditions;
 pub(crate) mod evaluation;
+pub(crate) mod live_caller;
 mod machine;
 mod offline;
 mod pace;
@@ -12,7 +14,10 @@ mod voice_line;
 
 pub use conditions::Conditions;
 pub use evaluation::{EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX};
-pub use machine::{Input, Output, Simulation, SimulationFailure, SimulationPart, SimulationResult};
+pub use machine::{
+    HeldConversation, HeldFailure, Input, Output, Simulation, SimulationFailure, SimulationPart,
+    SimulationResult,
+};
 pub use offline::run_offline;
 pub use pace::{SPOKEN_CHAR_MS, SPOKEN_MS_MIN, spoken_ms};
 pub use setup::{SIMULATION_TURNS_MAX, SimulatedAssistant, SimulationSetup};

@@ -1,26 +1,17 @@
 //! The line of a voice run: both sides speak and listen through the audio path of a telephone call, on virtual time.
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 
+use super::callers_phone::{CallersPhone, PAUSE_MS, REACTION_MS, pieces_of};
+pub(super) use super::callers_phone::{RATE, SILENCE};
 use super::conditions::{Conditions, SeededConditions};
 use crate::conversation::Party;
-use crate::speech::audio::{FRAME_MS, Rate};
-use crate::speech::player::PlayerOutput;
+use crate::speech::audio::FRAME_MS;
 use crate::speech::tone::ToneEncoder;
 use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::{TurnTaking, Voice, VoiceEvent};
 
-/// The rate of a telephone line.
-pub(super) const RATE: Rate = Rate::Khz8;
-/// How long the caller waits before answering.
-const REACTION_MS: i64 = 300;
 /// How long the assistant listens after the caller's last audio.
 const LISTENS_MS: i64 = 500;
-/// A slow talker pauses after this many words.
-const WORDS_AT_ONCE: usize = 4;
-/// How long a slow talker pauses.
-const PAUSE_MS: i64 = 400;
 /// No exchange takes longer after its last audio.
 const EXCHANGE_REST_MS: i64 = 30_000;
 
@@ -156,7 +147,7 @@ impl VoiceLine {
     fn exchange(&mut self, begins_ms: i64, line: Option<OpenLine>, speech: &Speech) -> Exchange {
         let turn_taking = TurnTaking { interruptible: self.is_interruptible, ..TurnTaking::default() };
         let mut voice = Voice::tone(RATE, turn_taking, false);
-        let mut carrier = Carrier::default();
+        let mut phone = CallersPhone::default();
         let mut exchange = Exchange::default();
         let mut now_ms = begins_ms;
         if let Some(line) = &line {
@@ -168,7 +159,7 @@ impl VoiceLine {
         let latest_ms = heard_until_ms.max(begins_ms + spoken_ms) + EXCHANGE_REST_MS;
         loop {
             while let Some(output) = voice.poll_output(now_ms) {
-                carrier.take(now_ms, output);
+                phone.take(now_ms, &output);
             }
             while let Some(event) = voice.poll_event() {
                 exchange.note(now_ms, event);
@@ -179,7 +170,7 @@ impl VoiceLine {
             }
             let at_ms = now_ms;
             now_ms += FRAME_MS;
-            while let Some(mark) = carrier.played(now_ms) {
+            while let Some(mark) = phone.played(now_ms) {
                 voice.played(now_ms, mark);
             }
             if at_ms >= speech.begins_ms() && at_ms < heard_until_ms {
@@ -255,13 +246,8 @@ impl Piece {
 
 impl Speech {
     fn of(text: &str, mut from_ms: i64, is_slow: bool) -> Self {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let texts: Vec<String> = match is_slow {
-            true => words.chunks(WORDS_AT_ONCE).map(|words| words.join(" ")).collect(),
-            false => vec![text.to_owned()],
-        };
-        let mut pieces = Vec::with_capacity(texts.len());
-        for text in texts {
+        let mut pieces = Vec::new();
+        for text in pieces_of(text, is_slow) {
             let piece = Piece { from_ms, samples: ToneEncoder::speak(&text, RATE), text };
             from_ms = piece.until_ms() + PAUSE_MS;
             pieces.push(piece);
@@ -293,35 +279,9 @@ impl Speech {
     }
 }
 
-pub(super) static SILENCE: [i16; RATE.frame_samples()] = [0; RATE.frame_samples()];
-
 /// The frame at an offset; `None` after the last.
 pub(super) fn frame_of(samples: &[i16], offset_ms: i64) -> Option<&[i16]> {
     samples.chunks_exact(RATE.frame_samples()).nth(usize::try_from(offset_ms / FRAME_MS).ok()?)
-}
-
-/// The caller's telephone: plays in real time what it gets, and returns marks.
-#[derive(Debug, Default)]
-struct Carrier {
-    played_until_ms: i64,
-    marks: VecDeque<(i64, u64)>,
-}
-
-impl Carrier {
-    fn take(&mut self, now_ms: i64, output: PlayerOutput) {
-        match output {
-            PlayerOutput::Audio(_) => self.played_until_ms = self.played_until_ms.max(now_ms) + FRAME_MS,
-            PlayerOutput::Mark(mark) => self.marks.push_back((self.played_until_ms, mark)),
-            PlayerOutput::Clear => {
-                self.played_until_ms = now_ms;
-                self.marks.clear();
-            }
-        }
-    }
-
-    fn played(&mut self, now_ms: i64) -> Option<u64> {
-        self.marks.pop_front_if(|(at_ms, _)| *at_ms <= now_ms).map(|(_, mark)| mark)
-    }
 }
 
 #[cfg(test)]

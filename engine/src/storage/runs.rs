@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::base::ids::{AssistantId, BatchId, CallId, RunId, SimulationId, WorkspaceId};
+use crate::base::limits::LAST_LINE_BYTES_MAX;
+use crate::base::text::{truncate, without_controls};
 use crate::base::time::Timestamp;
-use crate::conversation::transcript::TranscriptRow;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement, Value};
 use crate::simulation::evaluation::EvaluationResult;
@@ -21,8 +23,9 @@ crate::words! {
         /// The two sides exchange text.
         #[default]
         Chat = "chat",
-        /// The two sides exchange speech, on a line with the scenario's `conditions`. The call is recorded. Needs an
-        /// assistant with the voice `builtin/tone`.
+        /// The two sides exchange speech, on a line with the scenario's `conditions`. The call is recorded. With the voice
+        /// `builtin/tone` it is computed at once; with a provider's voice it is spoken in real time, for ten minutes at most,
+        /// and costs what speech costs. `builtin/browser` cannot be used.
         Voice = "voice",
     }
 }
@@ -154,6 +157,32 @@ impl RunDetail {
         };
         Ok(Self { run: Run::read(row)?, evaluations: row.json("evaluations")?, transcript, call })
     }
+}
+
+/// The statement that stores how far a run is.
+pub fn progress(
+    workspace_id: &WorkspaceId,
+    id: &RunId,
+    turns: u32,
+    transcript: &[TranscriptRow],
+    cost_microusd: i64,
+) -> Statement {
+    sql!(
+        "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
+         WHERE workspace_id = :workspace_id AND id = :id",
+        workspace_id = workspace_id,
+        id = id,
+        turns = i64::from(turns),
+        last_line = last_line(transcript),
+        cost_microusd = cost_microusd,
+    )
+}
+
+/// The latest line, truncated for lists.
+pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
+    let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
+    let row = transcript.iter().rev().find(spoken)?;
+    Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
 }
 
 /// Marks a run as queued again, because it could not start. One whose call is open stays in progress.

@@ -178,6 +178,7 @@ fn conversations() -> Vec<Limit> {
             format!("at least {}", duration(PHONE_CALL_SECONDS_MIN.unsigned_abs() * 1_000)),
         ),
         most("lines of both sides", count(TURNS_MAX)),
+        most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),
         most("tool calls between two lines", count(TOOL_CALLS_PER_TURN_MAX)),
         most("equal lines of the assistant in a row", count(REPEATS_MAX)),

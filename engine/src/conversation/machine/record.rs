@@ -1,9 +1,25 @@
 //! Creates the transcript's rows and enforces the transcript's size limit.
-use super::Conversation;
+use super::{Conversation, State};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{EndedReason, TRANSCRIPT_BYTES_MAX};
 
 impl Conversation {
+    /// Becomes one that was held elsewhere and has ended: what was said, and why it is over.
+    pub(crate) fn replace_by_ended(
+        &mut self,
+        transcript: Vec<TranscriptRow>,
+        turns: u32,
+        offset_ms: i64,
+        reason: EndedReason,
+    ) {
+        self.transcript_bytes = transcript.iter().map(row_bytes).sum();
+        (self.transcript, self.turns, self.offset_ms) = (transcript, turns, offset_ms);
+        self.state = State::Ended { reason };
+        self.outputs.clear();
+        self.pending.clear();
+        self.speaking.clear();
+    }
+
     /// The next row, which ends now.
     pub(super) const fn row(&self, role: TranscriptRole, text: String, start_ms: i64) -> TranscriptRow {
         TranscriptRow::new(self.transcript.len(), role, text, start_ms, self.offset_ms)

@@ -3,10 +3,9 @@ use futures_util::future::join_all;
 
 use super::Started;
 use super::models::Models;
-use crate::base::limits::{CHECKPOINT_MS, LAST_LINE_BYTES_MAX, MODEL_TOTAL_MS};
-use crate::base::text::{truncate, without_controls};
+use crate::base::limits::{CHECKPOINT_MS, MODEL_TOTAL_MS};
 use crate::conversation::CallFault;
-use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+use crate::conversation::transcript::TranscriptRow;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
@@ -17,14 +16,15 @@ use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::simulation::{
-    Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart, SimulationResult,
-    SimulationSetup, VoiceLine, VoiceSetup,
+    HeldConversation, Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart,
+    SimulationResult, SimulationSetup, VoiceLine, VoiceSetup,
 };
-use crate::sql;
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::{Analysis, AnalysisMethod};
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::{DUE_AT_ONCE, Job};
+use crate::storage::runs;
 
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
@@ -111,6 +111,39 @@ impl<'a> Drive<'a> {
         self.attempts_exhausted = true;
         let failure = self.simulation.failure(SimulationPart::Assistant, reason.to_owned());
         self.driven(Err(failure))
+    }
+
+    /// The conversation of the run, if it was held for real.
+    pub const fn held(&self) -> Option<&HeldConversation> {
+        self.simulation.held()
+    }
+
+    /// The conversation was held for real, and cost this much on each side.
+    pub fn was_held(&mut self, held: HeldConversation, assistant: Cost, caller: Cost) {
+        let mut spent = assistant;
+        spent.add(caller);
+        self.has_waited = true;
+        let input = Input::Held { conversation: Box::new(held) };
+        let entry = JournalEntry { input, spent, assistant: Some(assistant) };
+        self.journal.add_input(&entry);
+        self.apply(entry);
+    }
+
+    /// Stores that the conversation was held, before its evaluations.
+    pub async fn store_held(&mut self) -> Result<(), Failure> {
+        if self.journal.is_unsaved() {
+            self.checkpoint(0, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// The times of the caller's turns.
+    pub fn turn_times(&self) -> Vec<TurnTimes> {
+        match (self.held(), self.voice()) {
+            (Some(held), _) => held.turn_times.clone(),
+            (None, Some(voice)) => voice.turns().to_vec(),
+            (None, None) => Vec::new(),
+        }
     }
 
     /// The line of a voice run.
@@ -201,7 +234,7 @@ impl<'a> Drive<'a> {
     }
 
     fn record_input(&mut self, input: Input, spent: Cost) {
-        let entry = JournalEntry { input, spent };
+        let entry = JournalEntry { input, spent, assistant: None };
         self.journal.add_input(&entry);
         self.apply(entry);
     }
@@ -211,6 +244,7 @@ impl<'a> Drive<'a> {
         if matches!(entry.input, Input::AssistantReply { .. }) {
             self.assistant.add(entry.spent);
         }
+        self.assistant.add(entry.assistant.unwrap_or_default());
         self.simulation.handle(entry.input);
         self.growth.count(self.simulation.conversation().transcript_bytes());
     }
@@ -274,15 +308,8 @@ impl<'a> Drive<'a> {
     /// The statement that stores how far the run is.
     fn progress(&self) -> Statement {
         let conversation = self.simulation.conversation();
-        sql!(
-            "UPDATE runs SET turns = :turns, last_line = :last_line, cost_microusd = :cost_microusd
-             WHERE workspace_id = :workspace_id AND id = :id",
-            workspace_id = &self.job.workspace_id,
-            id = &self.started.run.id,
-            turns = i64::from(conversation.turns()),
-            last_line = last_line(conversation.transcript()),
-            cost_microusd = self.total.microusd,
-        )
+        let (turns, rows) = (conversation.turns(), conversation.transcript());
+        runs::progress(&self.job.workspace_id, &self.started.run.id, turns, rows, self.total.microusd)
     }
 
     /// The webhooks that subscribe to the end. They are read again after an external request, since they may have
@@ -329,13 +356,6 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// The latest line, truncated for lists.
-pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
-    let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
-    let row = transcript.iter().rev().find(spoken)?;
-    Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
-}
-
 fn setup(started: &Started) -> SimulationSetup {
     let Started { assistant, simulation, .. } = started;
     SimulationSetup {
@@ -351,7 +371,7 @@ fn setup(started: &Started) -> SimulationSetup {
         evaluations: simulation.evaluations.clone(),
         seed: started.seed.unsigned_abs(),
         limits: SimulationSetup::default_limits(),
-        voice: started.is_voice().then(|| VoiceSetup {
+        voice: (started.is_voice() && !started.is_held()).then(|| VoiceSetup {
             conditions: simulation.conditions,
             is_interruptible: assistant.speech.interruptible,
         }),

@@ -16,7 +16,7 @@ use crate::storage::calls::{self, Call, Costs, EndedCall, NewCall, Source};
 use crate::storage::events::EventKind;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
-use crate::storage::runs::{RunDetail, RunError, RunStatus};
+use crate::storage::runs::{self, RunDetail, RunError, RunStatus};
 use crate::storage::snapshots::AssistantSnapshot;
 use crate::storage::spending::{self, Reservation};
 
@@ -83,24 +83,26 @@ pub async fn end_run(
     let ended_reason = result.ended_reason;
     // A failure of the judge is no failure of the call.
     let model_failure = driven.failure.filter(|_| ended_reason == EndedReason::ModelFailed);
+    let held = drive.held();
+    let fault = held.and_then(|held| held.fault).or(model_failure.map(|(_, fault)| fault));
     let new = &started.call;
     let ended = EndedCall {
         answered_at: new.answered_at,
-        ended_at: Timestamp::from_ms(now_ms),
+        ended_at: Timestamp::from_ms(held.map_or(now_ms, |held| held.ended_at_ms)),
         duration_ms: result.duration_ms,
         outcome: ended_reason.outcome(),
         ended_reason: Some(ended_reason),
-        fault: model_failure.map_or(ended_reason.fault(), |(_, fault)| fault),
+        fault: fault.unwrap_or_else(|| ended_reason.fault()),
         transcript: result.transcript,
-        turns: drive.voice().map(|voice| voice.turns().to_vec()).unwrap_or_default(),
-        costs: Costs::of(0, 0, call_cost.microusd, 0),
+        turns: drive.turn_times(),
+        costs: Costs::of(0, call_cost.stt_microusd, call_cost.models_microusd(), call_cost.tts_microusd),
         usage: call_cost.usage(),
     };
     let mut call = Call::of(new, Some(&ended), Some(&analysis))?;
     if let Some(recorded_ms) = recorded_ms {
         call = call.recorded(&services.config().base_url, recorded_ms);
     }
-    let last_line = super::drive::last_line(&ended.transcript);
+    let last_line = runs::last_line(&ended.transcript);
     let call_microusd = ended.costs.total_microusd;
 
     let mut batch = Batch::default();

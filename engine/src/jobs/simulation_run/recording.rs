@@ -1,5 +1,5 @@
 //! The recording of a voice run: computed when the conversation is over, and written in segments. An attempt that was
-//! interrupted is repeated, to the same bytes.
+//! interrupted is repeated, to the same bytes. A conversation that was held for real is recorded already.
 use super::Started;
 use super::drive::{Drive, Driven};
 use crate::jobs::Failure;
@@ -16,6 +16,9 @@ pub(super) async fn store(
     drive: &mut Drive<'_>,
     driven: &Driven,
 ) -> Result<Option<i64>, Failure> {
+    if started.is_held() {
+        return super::held::recorded_ms(services, started).await;
+    }
     let Some(voice) = drive.voice().filter(|_| started.assistant.record).cloned() else { return Ok(None) };
     let duration_ms = match &driven.result {
         Ok(result) => result.duration_ms,

@@ -7,6 +7,7 @@ use crate::base::error::Error;
 use crate::base::limits::{LEASED_ATTEMPTS_MAX, RUN_WAIT_MS_MAX, RUN_WAIT_MS_MIN};
 use crate::base::time::Timestamp;
 use crate::jobs::Failure;
+use crate::live::simulated;
 use crate::models::RULES_MODEL;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -35,15 +36,17 @@ pub(super) async fn open(services: &Services, job: &Job, started: &mut Started) 
 async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Option<i64>, Fault> {
     let wanted = started.max_cost_microusd;
     let models = || started.simulation.models(&started.assistant);
-    if models().all(|model| model == RULES_MODEL) {
+    let config = services.config();
+    let speech_may_cost = started.is_held() && simulated::speech_may_cost(config, &started.assistant);
+    if models().all(|model| model == RULES_MODEL) && !speech_may_cost {
         record::open_call(services, job, started, wanted, None).await?;
         return Ok(Some(wanted));
     }
     let now_ms = services.ports().clock.now_ms();
     let [found] = services.read([spending::select(services, now_ms).in_workspace(&job.workspace_id)]).await?;
     let budget = Budget::read(Some(&found))?;
-    let catalog = &services.config().catalog;
-    let may_cost = models().any(|model| catalog.may_cost(model));
+    let catalog = &config.catalog;
+    let may_cost = speech_may_cost || models().any(|model| catalog.may_cost(model));
     // However little the run may cost, it gets an answer, of a request with the assistant in it.
     let assistant = &started.assistant;
     let one_answer = catalog.least_cost_microusd(&assistant.model, assistant.request_bytes());

@@ -8,7 +8,7 @@ use super::question::{Question, turn_of};
 use crate::base::limits::EARLY_QUESTIONS_MAX;
 use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, Message, TEXT_BYTES_MAX, WaitingFor};
-use crate::live::asking::{Asked, CostLimit, cost_of_dropped};
+use crate::live::asking::{Asked, cost_of_dropped};
 use crate::models::{RULES_MODEL, Written};
 
 /// A question that was asked early.
@@ -38,7 +38,7 @@ impl<'a> Drive<'a> {
     /// The user has probably said this.
     pub(super) fn think_early(&mut self, text: String) {
         let assistant = &self.session.assistant;
-        let limit = CostLimit { microusd: self.session.max_cost_microusd };
+        let limit = self.cost_limit();
         if !assistant.speech.think_early
             // It answers at once.
             || assistant.model == RULES_MODEL

@@ -18,16 +18,7 @@ use crate::storage::recordings;
 impl Drive<'_> {
     /// Ends the call in one batch, then notifies the peer.
     pub(super) async fn end(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        // Pending model requests and tool calls are aborted.
-        self.forget_question();
-        self.forget_early();
-        self.calling = FuturesUnordered::new();
-        let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
-        self.settle_lines(peer, reason).await;
-        self.take_segments(peer, true);
-        self.recording.finish().await;
-        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
-        let turns: Vec<_> = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
+        let (reason, turns) = self.wind_up(peer).await;
         for _ in 0..LEASED_ATTEMPTS_MAX {
             match self.write_end(reason, turns.clone()).await {
                 Ok(()) => {
@@ -42,6 +33,22 @@ impl Drive<'_> {
             }
         }
         Err(Fault::Stale)
+    }
+
+    /// Plays the last lines and stores the rest of the recording. Returns why the conversation ended, and the times of
+    /// its turns.
+    pub(super) async fn wind_up(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
+        // Pending model requests and tool calls are aborted.
+        self.forget_question();
+        self.forget_early();
+        self.calling = FuturesUnordered::new();
+        let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
+        self.settle_lines(peer, reason).await;
+        self.take_segments(peer, true);
+        self.recording.finish().await;
+        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
+        let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
+        (reason, turns)
     }
 
     /// Plays the last lines to their end, unless nobody can hear them, and records how much of them was heard.

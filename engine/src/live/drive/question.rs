@@ -1,7 +1,7 @@
 //! Asks the model, and drops what it was asked when the conversation has gone on.
 use super::Drive;
 use crate::conversation::{AssistantReply, AssistantTurn, Input, Message};
-use crate::live::asking::{Asked, CostLimit, ask_assistant, cost_of_dropped};
+use crate::live::asking::{Asked, ask_assistant, cost_of_dropped};
 use crate::live::session::LiveSession;
 use crate::models::Written;
 use crate::ports::BoxFuture;
@@ -32,7 +32,7 @@ impl<'a> Drive<'a> {
 
     pub(super) fn ask(&mut self, request: u64) {
         self.forget_question();
-        let limit = CostLimit { microusd: self.session.max_cost_microusd };
+        let limit = self.cost_limit();
         if !limit.allows(&self.session.assistant.model, self.spent) {
             return self.handle(Input::CostLimit);
         }
@@ -44,7 +44,7 @@ impl<'a> Drive<'a> {
     /// A request to the model about this history, a copy, because the user may continue while the model responds.
     pub(super) fn question(&self, history: Vec<Message>) -> Question<'a> {
         let session = self.session;
-        let limit = CostLimit { microusd: session.max_cost_microusd };
+        let limit = self.cost_limit();
         let left_microusd = limit.left_microusd(self.spent);
         let seed = self.conversation.assistant_turn().seed;
         let written = Written::default();

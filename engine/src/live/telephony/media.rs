@@ -80,7 +80,8 @@ impl Opened {
             on_phone: true,
             is_spoken: true,
             media,
-            admission: self.admission,
+            run: None,
+            admission: Arc::new(self.admission),
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum PhoneInput {
     TooLarge,
     /// The user typed a text, on a line that has a keyboard. It interrupts the assistant as speech does.
     Typed(String),
+    /// Something about the call that its record should have.
+    Note(String),
     /// The conversation must end: the other end breaks its rules, or the service stops.
     End(PeerEvent),
     /// The model has answered.
@@ -114,6 +116,7 @@ impl PhonePeer {
                 self.take_voice_events();
                 self.events.push_back(PeerEvent::Said { text, duration_ms: 0, silence_ms: 0 });
             }
+            PhoneInput::Note(text) => self.events.push_back(PeerEvent::Note(text)),
             PhoneInput::End(end) => self.ended = Some(end),
             PhoneInput::Answered => self.voice.model_answered(now_ms),
             PhoneInput::Say(text) => self.voice.say(now_ms, &text),

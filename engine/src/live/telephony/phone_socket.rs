@@ -15,6 +15,7 @@ use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
+use crate::simulation::live_caller::Floor;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
@@ -44,6 +45,12 @@ impl PhoneMedia {
         let rate = line.rate();
         let voice = voice(rate).with_marks_every(BROWSER_MARK_MS);
         Self { line: Box::new(line), peer: PhonePeer::new(rate, voice).with_fault(CallFault::Caller) }
+    }
+
+    /// Of a line inside this process.
+    pub(in crate::live) fn on_line(line: Box<dyn Line>, voice: Voice) -> Self {
+        let rate = line.rate();
+        Self { line, peer: PhonePeer::new(rate, voice).with_fault(CallFault::Platform) }
     }
 
     /// The peer on this socket. `exchanges` reach the providers of the voice.
@@ -255,6 +262,16 @@ impl Peer for PhoneSocket<'_> {
     fn cut_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
             match self.line.row(row) {
+                Some(message) => self.send(message).await,
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn floor(&mut self, floor: Floor) -> BoxFuture<'_, Result<(), Gone>> {
+        let message = self.line.floor(floor);
+        Box::pin(async move {
+            match message {
                 Some(message) => self.send(message).await,
                 None => Ok(()),
             }

@@ -2,13 +2,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot};
+use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot, spends};
 use crate::base::error::{Code, Error};
 use crate::base::ids::{AssistantId, BatchId};
 use crate::base::limits::{
     BATCH_RUNS_MAX, BATCH_SNAPSHOTS_BYTES_MAX, INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT,
 };
-use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::sql;
@@ -96,7 +95,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Some(assistant) = assistant_snapshot(&attached)? else {
         return Err(Error::field("assistant_id", "is no assistant of this workspace").into());
     };
-    check_mode(mode, &assistant)?;
+    let config = context.services.config();
+    check_mode(mode, &assistant, config)?;
     let batch_id: BatchId = context.services.new_id();
     let launch = Launch {
         assistant: &assistant,
@@ -105,14 +105,14 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         max_cost_microusd: max_cost_microusd.unwrap_or(RUN_COST_MICROUSD_DEFAULT),
     };
     let mut launched = Vec::new();
-    let mut spends = false;
+    let mut may_spend = false;
     for row in simulations.iter() {
         let seed = seed.unwrap_or_else(|| random_seed(context));
         let snapshot = simulation_snapshot(row)?;
-        spends |= snapshot.models(&assistant).any(|model| model != RULES_MODEL);
+        may_spend |= spends(mode, &assistant, &snapshot, config);
         launched.push(launch.run(context, row.id("id")?, &snapshot, seed)?);
     }
-    Budget::read(Some(&budget))?.check(spends)?;
+    Budget::read(Some(&budget))?.check(may_spend)?;
     if launched.is_empty() {
         let message = "has no simulation; create one first";
         return Err(Error::field("assistant_id", message).into());

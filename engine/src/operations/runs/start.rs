@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot};
+use super::{Launch, SIMULATION_COLUMNS, check_mode, random_seed, simulation_snapshot, spends};
 use crate::base::error::{Code, Error};
 use crate::base::ids::SimulationId;
 use crate::base::limits::{INTEGER_MAX, RUN_COST_MICROUSD_DEFAULT};
-use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::sql;
@@ -61,10 +60,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let (Some(assistant), Some(row)) = (assistant_snapshot(&attached)?, simulation.first()) else {
         return Err(Error::not_found("simulation").into());
     };
-    check_mode(mode, &assistant)?;
+    let config = context.services.config();
+    check_mode(mode, &assistant, config)?;
     let snapshot = simulation_snapshot(row)?;
-    let spends = snapshot.models(&assistant).any(|model| model != RULES_MODEL);
-    Budget::read(Some(&budget))?.check(spends)?;
+    Budget::read(Some(&budget))?.check(spends(mode, &assistant, &snapshot, config))?;
     let launch = Launch {
         assistant: &assistant,
         mode,
