@@ -138,8 +138,11 @@ pub(super) async fn callback(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault
     };
     let services = visit.services();
     let before = visit.session_token();
-    let token = services.sign_in(&person, None, &visit.client(), before, &Batch::default()).await?;
-    Ok(sign_in::enter(visit, &token, &begun.next))
+    match services.sign_in(&person, None, &visit.client(), before, &Batch::default()).await {
+        Ok(token) => Ok(sign_in::enter(visit, &token, &begun.next)),
+        Err(Fault::Refused(error)) => Ok(sign_in::ask_address(visit, "", &begun.next, Some(&error))),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// What a sign-in began with.
