@@ -19,7 +19,8 @@ pub fn read(env: &Env, default_base_url: &str) -> Result<Config, SettingError> {
     if config.mail.as_ref().is_some_and(|mail| mail.smtp().is_some()) {
         return Err(SettingError {
             name: SMTP_URL,
-            message: "is not available on a Worker, which cannot send by SMTP; set SIDETONE_MAIL_URL".to_owned(),
+            message: "is not available on a Worker, which cannot send by SMTP; set SIDETONE_MAIL_URL"
+                .to_owned(),
         });
     }
     let names = Object::keys(env.unchecked_ref::<Object>()).into_iter().filter_map(|name| name.as_string());
