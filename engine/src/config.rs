@@ -11,6 +11,12 @@ use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, ModelProvider, provider_of};
 use crate::speech::settings::{self as speech_settings, SpeechApi, SpeechCatalog, SpeechProvider, TONE};
 
+pub use mail::{MAIL_FROM, MailRoute, MailSettings, Protection, SMTP_URL, SmtpSettings};
+pub use sign_up::{SIGN_UP, SignUp};
+
+mod mail;
+mod sign_up;
+
 /// Settings that the engine reads; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
     "SIDETONE_BASE_URL",
@@ -31,7 +37,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_CALLS_AT_ONCE",
     "SIDETONE_MAIL_URL",
     "SIDETONE_MAIL_API_KEY",
-    "SIDETONE_MAIL_FROM",
+    MAIL_FROM,
+    SMTP_URL,
+    SIGN_UP,
     "SIDETONE_GOOGLE_CLIENT_ID",
     "SIDETONE_GOOGLE_CLIENT_SECRET",
     "SIDETONE_GOOGLE_ISSUER",
@@ -74,33 +82,10 @@ pub struct Config {
     pub mail: Option<MailSettings>,
     /// Where people sign in to the dashboard besides by e-mail.
     pub google: Option<OpenIdSettings>,
+    /// Who may sign in for the first time.
+    pub sign_up: SignUp,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
-}
-
-/// A JSON mail API, in Resend's form.
-#[derive(Clone)]
-pub struct MailSettings {
-    /// Where a mail is sent to with `POST`.
-    pub url: String,
-    /// Sent as a bearer token.
-    pub api_key: Option<Secret>,
-    /// The sender, `Name <address>`.
-    pub from: String,
-}
-
-impl MailSettings {
-    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
-        let Some(url) = get("SIDETONE_MAIL_URL") else { return Ok(None) };
-        let url = http_url("SIDETONE_MAIL_URL", &url)?;
-        let missing = || SettingError {
-            name: "SIDETONE_MAIL_FROM",
-            message: "is required with SIDETONE_MAIL_URL: the sender, such as Sidetone <voice@example.com>"
-                .to_owned(),
-        };
-        let from = get("SIDETONE_MAIL_FROM").ok_or_else(missing)?;
-        Ok(Some(Self { url, api_key: get("SIDETONE_MAIL_API_KEY").map(Secret::new), from }))
-    }
 }
 
 /// An OpenID provider and our registration there.
@@ -207,6 +192,7 @@ impl Config {
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
             mail: MailSettings::from_settings(get)?,
             google: OpenIdSettings::from_settings(get)?,
+            sign_up: SignUp::from_setting(get(SIGN_UP))?,
             ceilings: Ceilings::from_settings(get)?,
         })
     }

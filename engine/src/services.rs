@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::fair_pool::{FairPool, SharedPool};
+use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
 use crate::base::limits::{LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT};
 use crate::base::shared_cache::SharedCache;
@@ -25,6 +26,7 @@ struct Inner {
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
     assistants: AssistantsInUse,
+    fetched: Fetched,
 }
 
 /// The assistants in use, by workspace and by the id of their snapshot or of their version.
@@ -42,6 +44,7 @@ impl Services {
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
             assistants: SharedCache::default(),
+            fetched: Fetched::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -94,6 +97,11 @@ impl Services {
     /// The assistants that conversations use now.
     pub(crate) fn assistants(&self) -> &AssistantsInUse {
         &self.inner.assistants
+    }
+
+    /// What was fetched of the operator's OpenID provider.
+    pub(crate) fn fetched(&self) -> &Fetched {
+        &self.inner.fetched
     }
 
     /// The memory for conversations in this process, in bytes.

@@ -10,7 +10,7 @@ use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::hash::sha256_hex;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Engine, Started};
-use sidetone_engine::ports::Ports;
+use sidetone_engine::ports::{Mailer, Ports};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -23,6 +23,7 @@ use crate::memory;
 use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, HOST_SETTINGS, Settings};
+use crate::smtp::SmtpMailer;
 use crate::system::{SystemClock, SystemRandom};
 use crate::web_socket_client::WebSocketClient;
 
@@ -192,6 +193,8 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
     let warnings =
         config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
     let wakes = Arc::new(Wakes::default());
+    let mailer =
+        SmtpMailer::from_settings(config.mail.as_ref())?.map(|mailer| Arc::new(mailer) as Arc<dyn Mailer>);
     let ports = Ports {
         database: Arc::new(Sqlite::open(&data.database(), settings.reserve_bytes)?),
         blobs: Arc::new(Files::new(data.path())),
@@ -201,6 +204,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         http: Arc::new(HttpClient::new()?),
         web_sockets: Arc::new(WebSocketClient::new()?),
         keys: Arc::new(RingKeys),
+        mailer,
     };
     Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, warnings })
 }

@@ -11,6 +11,7 @@ mod runner;
 pub mod sandbox;
 pub mod server;
 pub mod settings;
+pub mod smtp;
 pub mod system;
 pub mod web_socket_client;
 

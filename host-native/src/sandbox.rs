@@ -129,6 +129,7 @@ impl Sandbox {
             http: http.clone(),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
+            mailer: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
         let created = block_on(engine.create_workspace("sandbox")).expect("a workspace");

@@ -276,6 +276,7 @@ mod tests {
             http: Arc::new(crate::http_client::HttpClient::new().unwrap()),
             web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(crate::keys::RingKeys),
+            mailer: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -117,6 +117,7 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
         http: Arc::new(PlatformHttp),
         web_sockets: Arc::new(PlatformWebSockets),
         keys: Arc::new(PlatformKeys),
+        mailer: None,
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
     let engine = Engine::with_documents(config, ports, documents)

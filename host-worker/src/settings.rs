@@ -1,6 +1,6 @@
 //! The settings, from the Worker's variables and secrets, with the same names as on the native host.
 use sidetone_engine::base::setting::SettingError;
-use sidetone_engine::config::Config;
+use sidetone_engine::config::{Config, SMTP_URL};
 use worker::js_sys::Object;
 use worker::wasm_bindgen::JsCast;
 use worker::{Env, console_warn};
@@ -16,6 +16,13 @@ pub fn read(env: &Env, default_base_url: &str) -> Result<Config, SettingError> {
     };
     // No default secret: a generated one would differ between isolates.
     let config = Config::from_settings(lookup, default_base_url, "")?;
+    if config.mail.as_ref().is_some_and(|mail| mail.smtp().is_some()) {
+        return Err(SettingError {
+            name: SMTP_URL,
+            message: "is not available on a Worker, which cannot send by SMTP; set SIDETONE_MAIL_URL"
+                .to_owned(),
+        });
+    }
     let names = Object::keys(env.unchecked_ref::<Object>()).into_iter().filter_map(|name| name.as_string());
     for warning in config.warnings(names, &[]) {
         console_warn!("{warning}");

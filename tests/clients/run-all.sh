@@ -56,6 +56,10 @@ CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
 check "the test page's audio thread" node page-audio.mjs
 CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
+for provider in oidc-provider oauth2-mock-server; do
+  CHROMIUM=$("$ci/chromium") check "signing in at npm's $provider" ./oidc.sh "$provider"
+done
+[[ ${SIDETONE_HOST:-} == worker ]] || check "a code by SMTP, to npm's server" ./smtp.sh
 check 'OpenAPI 3.1' ./openapi.sh
 check 'schemathesis' ./schemathesis.sh
 

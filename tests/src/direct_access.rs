@@ -54,6 +54,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         http: Arc::new(HttpClient::new().expect("a client can be made")),
         web_sockets: Arc::new(NoWebSockets),
         keys: Arc::new(RingKeys),
+        mailer: None,
     };
     Services::new(config, ports)
 }

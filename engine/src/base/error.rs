@@ -44,6 +44,10 @@ codes! {
     ForbiddenOrigin = 403 "forbidden_origin";
     /// Only an admin of the workspace can do this; API keys can.
     AdminsOnly = 403 "admins_only";
+    /// The operator lets only invited people sign in for the first time.
+    SignUpClosed = 403 "sign_up_closed";
+    /// The invitation is for another e-mail address than that of the person who is signed in.
+    OtherInvitee = 403 "other_invitee";
     /// The carrier's callback does not carry a valid signature.
     InvalidSignature = 403 "invalid_signature";
     /// The id or route is unknown, or the id belongs to another workspace.

@@ -530,6 +530,10 @@ pub const AUDIT_KEPT_MS: i64 = 400 * 24 * 3_600_000;
 pub const OPENID_DEADLINE_MS: u64 = 10_000;
 /// Bytes that are read of its answer.
 pub const OPENID_REPLY_BYTES_MAX: usize = 256 * 1024;
+/// How long its document and its keys are used before they are fetched again.
+pub const OPENID_KEPT_MS: i64 = 600_000;
+/// How old its keys are at least when they are fetched again for a key that is not among them.
+pub const OPENID_REFRESH_MS: i64 = 60_000;
 /// Characters of an e-mail address (RFC 5321, 4.5.3.1.3).
 pub const EMAIL_CHARS_MAX: usize = 254;
 /// Fields of a form.

@@ -2,6 +2,7 @@
 pub mod api_key;
 pub mod error;
 pub mod fair_pool;
+pub mod fetched;
 pub mod field;
 pub mod hash;
 pub mod ids;

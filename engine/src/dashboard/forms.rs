@@ -4,11 +4,13 @@ use http::Response;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
+use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::{Visit, is_same};
 use super::{fields, paths, people, reply};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
+use crate::base::response::with_note;
 use crate::base::whole_number;
 use crate::interfaces::dispatch::{self, Answer, Raw};
 use crate::operations;
@@ -84,10 +86,16 @@ pub(super) async fn route(
     let then = address(&fields, "_then")?;
     if OWN.contains(&id) {
         return match own(visit, session, id, &fields).await {
-            Ok(None) => {
+            Ok(Shown { once: None, .. }) => {
                 Ok(reply::redirect(&paths::with_parameter(then.as_ref().unwrap_or(&back), "done", id)))
             }
-            Ok(shown) => revealed(visit, session, &back, id, shown).await,
+            Ok(Shown { once, note }) => {
+                let response = revealed(visit, session, &back, id, once).await?;
+                Ok(match note {
+                    Some(note) => with_note(response, note),
+                    None => response,
+                })
+            }
             Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
                 returned(visit, session, &back, fields, error).await
             }
@@ -187,12 +195,7 @@ async fn run(
 }
 
 /// The forms in [`OWN`], and what they show once.
-async fn own(
-    visit: &Visit<'_>,
-    session: &Session,
-    id: &str,
-    fields: &Fields,
-) -> Result<Option<Value>, Fault> {
+async fn own(visit: &Visit<'_>, session: &Session, id: &str, fields: &Fields) -> Result<Shown, Fault> {
     let value = |name: &str| paths::value(fields, name).unwrap_or_default();
     let (done, noun) = match id {
         "revoke_session" => (visit.services().revoke_session(session, value("id")).await?, "session"),
@@ -204,7 +207,7 @@ async fn own(
         _ => return people::remove(visit, session, fields).await,
     };
     let missing = || Error::new(Code::NotFound, format!("You have no such {noun}. Load the page again."));
-    if done { Ok(None) } else { Err(missing().into()) }
+    if done { Ok(Shown::default()) } else { Err(missing().into()) }
 }
 
 /// An address that the form names.

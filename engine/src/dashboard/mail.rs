@@ -1,9 +1,12 @@
-//! Mails of the dashboard, sent by a JSON API (Resend's form, which others speak too).
+//! Mails of the dashboard: what they say, and the way they leave. The host sends by SMTP; otherwise a JSON API does
+//! (Resend's form, which others speak too).
 use bytes::Bytes;
 use serde_json::json;
 
 use crate::base::limits::{MAIL_DEADLINE_MS, MAIL_REPLY_BYTES_MAX};
-use crate::ports::{Egress, HttpError, HttpRequest};
+use crate::base::setting::Secret;
+use crate::config::MailRoute;
+use crate::ports::{Egress, HttpError, HttpRequest, OutgoingMail};
 use crate::services::Services;
 
 /// A mail in plain text: nothing in it needs more, and no scanner mistakes it for an advertisement.
@@ -32,6 +35,16 @@ pub(super) fn code(to: &str, code: &str, link: &str) -> Mail {
     Mail { to: to.to_owned(), subject: format!("{code} is your code for Sidetone"), text }
 }
 
+/// The mail to an address that may not sign in.
+pub(super) fn not_invited(to: &str, base_url: &str) -> Mail {
+    let text = format!(
+        "Somebody asked for a code to sign in to Sidetone at {base_url} with this address. Only invited people get an \
+         account there, so there is no code.\n\nWas it you? Then ask somebody who has an account for an invitation to \
+         this address. Otherwise do nothing.\n"
+    );
+    Mail { to: to.to_owned(), subject: "You need an invitation to sign in to Sidetone".to_owned(), text }
+}
+
 /// The mail with an invitation.
 pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mail {
     let text = format!(
@@ -44,14 +57,47 @@ pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mai
 /// Sends a mail.
 pub(super) async fn send(services: &Services, mail: &Mail) -> Sent {
     let Some(settings) = &services.config().mail else { return Sent::NotConfigured };
-    let body = json!({"from": settings.from, "to": [mail.to], "subject": mail.subject, "text": mail.text});
+    let sent = match &settings.route {
+        MailRoute::Api { url, api_key } => {
+            send_by_api(services, url, api_key.as_ref(), &settings.from, mail).await
+        }
+        MailRoute::Smtp(_) => send_by_host(services, mail).await,
+    };
+    match sent {
+        Ok(()) => Sent::Delivered,
+        Err(detail) => Sent::Failed(detail),
+    }
+}
+
+async fn send_by_host(services: &Services, mail: &Mail) -> Result<(), String> {
+    let Some(mailer) = &services.ports().mailer else {
+        return Err("this host cannot send mail by SMTP; set SIDETONE_MAIL_URL instead".to_owned());
+    };
+    let Mail { to, subject, text } = mail;
+    let (to, subject, text) = (to.clone(), one_line(subject), text.clone());
+    mailer.send(OutgoingMail { to, subject, text, deadline_ms: MAIL_DEADLINE_MS }).await
+}
+
+/// Names of people and workspaces are in subjects.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+async fn send_by_api(
+    services: &Services,
+    url: &str,
+    api_key: Option<&Secret>,
+    from: &str,
+    mail: &Mail,
+) -> Result<(), String> {
+    let body = json!({"from": from, "to": [mail.to], "subject": one_line(&mail.subject), "text": mail.text});
     let mut headers = vec![("content-type", "application/json".to_owned())];
-    if let Some(key) = &settings.api_key {
+    if let Some(key) = api_key {
         headers.push(("authorization", format!("Bearer {}", key.reveal())));
     }
     let request = HttpRequest {
         method: "POST",
-        url: settings.url.clone(),
+        url: url.to_owned(),
         headers,
         body: Bytes::from(body.to_string()),
         deadline_ms: MAIL_DEADLINE_MS,
@@ -59,13 +105,13 @@ pub(super) async fn send(services: &Services, mail: &Mail) -> Sent {
         egress: Egress::Operator,
     };
     match services.ports().http.send(request).await {
-        Ok(reply) | Err(HttpError::TooLarge(reply)) if (200..300).contains(&reply.status) => Sent::Delivered,
+        Ok(reply) | Err(HttpError::TooLarge(reply)) if (200..300).contains(&reply.status) => Ok(()),
         Ok(reply) | Err(HttpError::TooLarge(reply)) => {
             let said: String = String::from_utf8_lossy(&reply.body).chars().take(300).collect();
-            Sent::Failed(format!("the mail API answered {}: {said}", reply.status))
+            Err(format!("the mail API answered {}: {said}", reply.status))
         }
-        Err(HttpError::Timeout) => Sent::Failed("the mail API did not answer in time".to_owned()),
-        Err(HttpError::Refused) => Sent::Failed("the mail API's address is private".to_owned()),
-        Err(HttpError::Failed(detail)) => Sent::Failed(format!("the mail API cannot be reached: {detail}")),
+        Err(HttpError::Timeout) => Err("the mail API did not answer in time".to_owned()),
+        Err(HttpError::Refused) => Err("the mail API's address is private".to_owned()),
+        Err(HttpError::Failed(detail)) => Err(format!("the mail API cannot be reached: {detail}")),
     }
 }

@@ -16,7 +16,9 @@ use super::visit::Visit;
 use super::{paths, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
-use crate::base::limits::{SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_WINDOW_MS};
+use crate::base::limits::{
+    OPENID_KEPT_MS, OPENID_REFRESH_MS, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_WINDOW_MS,
+};
 use crate::base::response::with_incident;
 use crate::config::OpenIdSettings;
 use crate::sql;
@@ -113,7 +115,11 @@ pub(super) async fn callback(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault
         let tokens = provider
             .redeem(visit.services(), settings, value("code"), &begun.verifier, &redirect_uri(visit))
             .await?;
-        let keys = provider.keys(visit.services()).await?;
+        let mut keys = provider.keys(visit.services(), OPENID_KEPT_MS).await?;
+        // The provider has new keys; somebody who makes ids up does not make us ask all the time.
+        if id_token::names_unknown_key(&tokens.id_token, &keys) {
+            keys = provider.keys(visit.services(), OPENID_REFRESH_MS).await?;
+        }
         let expected = Expected {
             issuer: &settings.issuer,
             client_id: &settings.client_id,
@@ -138,8 +144,11 @@ pub(super) async fn callback(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault
     };
     let services = visit.services();
     let before = visit.session_token();
-    let token = services.sign_in(&person, None, &visit.client(), before, &Batch::default()).await?;
-    Ok(sign_in::enter(visit, &token, &begun.next))
+    match services.sign_in(&person, None, &visit.client(), before, &Batch::default()).await {
+        Ok(token) => Ok(sign_in::enter(visit, &token, &begun.next)),
+        Err(Fault::Refused(error)) => Ok(sign_in::ask_address(visit, "", &begun.next, Some(&error))),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// What a sign-in began with.

@@ -18,8 +18,14 @@ use crate::storage::fault::Fault;
 /// The page where an invitation is accepted.
 pub(super) const JOIN_PATH: &str = "/dashboard/join";
 
-/// What a change shows once: the link of an invitation.
-pub(super) type Shown = Option<Value>;
+/// What comes of a change besides the change.
+#[derive(Default)]
+pub(super) struct Shown {
+    /// Shown once: the link of an invitation.
+    pub once: Option<Value>,
+    /// For the log.
+    pub note: Option<String>,
+}
 
 type Fields = [(String, String)];
 
@@ -149,10 +155,16 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     let url = format!("{}{JOIN_PATH}?token={token}", services.config().base_url);
     let sent =
         mail::send(services, &mail::invitation(&email, session.name(), &session.workspace_name, &url)).await;
-    let is_mailed = matches!(sent, mail::Sent::Delivered);
-    Ok(Some(
-        json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed}),
-    ))
+    // The invitation stands without its mail: the page shows the link.
+    let (is_mailed, note) = match sent {
+        mail::Sent::Delivered => (true, None),
+        mail::Sent::NotConfigured => (false, None),
+        mail::Sent::Failed(detail) => {
+            (false, Some(format!("the mail of invitation {id} was not sent: {detail}")))
+        }
+    };
+    let once = json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed});
+    Ok(Shown { once: Some(once), note })
 }
 
 /// Withdraws an invitation.
@@ -168,9 +180,9 @@ pub(super) async fn withdraw(visit: &Visit<'_>, session: &Session, fields: &Fiel
 pub(super) async fn join(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
     let open = open_invitation(visit, paths::value(fields, "token").unwrap_or_default()).await?;
     if open.email != session.email {
-        let message =
-            "This invitation is for another e-mail address. Sign in with the one that it was sent to.";
-        return Err(Error::new(Code::AdminsOnly, message).into());
+        let message = "This invitation is for another e-mail address. Sign in with the address that it was sent to, or ask \
+            for a new invitation to yours.";
+        return Err(Error::new(Code::OtherInvitee, message).into());
     }
     let account = &session.account_id;
     let uses = sql!(
@@ -201,7 +213,7 @@ pub(super) async fn join(visit: &Visit<'_>, session: &Session, fields: &Fields) 
     );
     let written = visit.services().write([uses, room, delete, join, show, told]).await;
     written.map_err(explained)?;
-    Ok(None)
+    Ok(Shown::default())
 }
 
 /// Changes what somebody may do.
@@ -275,5 +287,5 @@ fn explained(error: DatabaseError) -> Fault {
 }
 
 fn one(found: bool, noun: &str) -> Result<Shown, Fault> {
-    if found { Ok(None) } else { Err(Error::not_found(noun).into()) }
+    if found { Ok(Shown::default()) } else { Err(Error::not_found(noun).into()) }
 }

@@ -119,12 +119,18 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let base_url = &visit.services().config().base_url;
     let link = format!("{base_url}{SIGN_IN_PATH}/link?token={}", proof.token);
     let response = reply::redirect(&paths::with_parameter(CODE_PATH, "next", form.next()));
-    match mail::send(visit.services(), &mail::code(&email, &proof.code, &link)).await {
+    // Somebody who may not sign in gets a mail, too: neither the answer nor its time tells who has an account.
+    let (mail, note) = if visit.services().admits_address(&email, visit.now_ms).await? {
+        let note =
+            format!("the sign-in code for {email} is {} (or open {link}); no mail is set up", proof.code);
+        (mail::code(&email, &proof.code, &link), note)
+    } else {
+        let note = format!("no code was made for {email}: nobody invited this address (SIDETONE_SIGN_UP)");
+        (mail::not_invited(&email, base_url), note)
+    };
+    match mail::send(visit.services(), &mail).await {
         mail::Sent::Delivered => Ok(response),
-        mail::Sent::NotConfigured => {
-            let note = format!("the sign-in code for {email} is {} (or open {link})", proof.code);
-            Ok(with_note(response, note))
-        }
+        mail::Sent::NotConfigured => Ok(with_note(response, note)),
         mail::Sent::Failed(detail) => {
             let error = Error::new(Code::Unavailable, "The mail could not be sent. Try again in a minute.");
             Ok(with_incident(form.again(typed, &error), Some(detail)))

@@ -17,6 +17,7 @@ pub mod blobs;
 mod database_error;
 mod job_queue;
 mod keys;
+mod mailer;
 pub(crate) mod sockets;
 pub mod statement;
 mod web_sockets;
@@ -24,6 +25,7 @@ mod web_sockets;
 pub use database_error::DatabaseError;
 pub use job_queue::JobQueue;
 pub use keys::Keys;
+pub use mailer::{Mailer, OutgoingMail};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
@@ -284,6 +286,8 @@ pub struct Ports {
     pub web_sockets: Arc<dyn WebSockets>,
     /// Signatures with key pairs.
     pub keys: Arc<dyn Keys>,
+    /// Outgoing mail; `None`: the host has no way of its own.
+    pub mailer: Option<Arc<dyn Mailer>>,
 }
 
 /// An incoming request. The host has read its body, at most [`crate::base::limits::BODY_BYTES_MAX`] bytes.

@@ -171,6 +171,9 @@ impl Services {
                 id
             }
             None => {
+                if !self.may_sign_up(person, now_ms).await? {
+                    return Err(sign_up_closed().into());
+                }
                 let id: AccountId = self.new_id();
                 batch.push(sql!(
                     "INSERT INTO accounts (id, issuer, subject, email, created_at) VALUES (:id, :issuer, :subject, :email, :now)",
@@ -225,6 +228,36 @@ impl Services {
             Err(error) if error.is_constraint("proof_used") => Err(used_proof().into()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether a code for this address can sign anybody in: its person has an account or may get one.
+    pub(crate) async fn admits_address(&self, email: &str, now_ms: i64) -> Result<bool, Fault> {
+        let person =
+            Person { issuer: BY_EMAIL.to_owned(), subject: email.to_owned(), email: email.to_owned() };
+        if self.may_sign_up(&person, now_ms).await? {
+            return Ok(true);
+        }
+        let find = sql!(
+            "SELECT 1 AS known FROM accounts WHERE issuer = :issuer AND subject = :subject",
+            issuer = BY_EMAIL,
+            subject = email
+        );
+        let [found] = self.read([find]).await?;
+        Ok(!found.is_empty())
+    }
+
+    /// Whether a person without an account may get one.
+    async fn may_sign_up(&self, person: &Person, now_ms: i64) -> Result<bool, Fault> {
+        if person.issuer == OPERATOR || self.config().sign_up.is_open_to(&person.email) {
+            return Ok(true);
+        }
+        let find = sql!(
+            "SELECT 1 AS known FROM invitations WHERE email = :email AND expires_at > :now LIMIT 1",
+            email = &person.email,
+            now = now_ms
+        );
+        let [found] = self.read([find]).await?;
+        Ok(!found.is_empty())
     }
 
     /// Ends the session of a cookie.
@@ -342,6 +375,12 @@ impl Services {
 /// The error for a code or a link that is no longer good.
 pub(crate) fn used_proof() -> Error {
     Error::new(Code::InvalidToken, "This code or link was used already or has expired. Ask for a new one.")
+}
+
+/// The error for somebody who is not invited.
+fn sign_up_closed() -> Error {
+    let message = "Only invited people get an account here. Ask somebody who has one for an invitation to this address.";
+    Error::new(Code::SignUpClosed, message)
 }
 
 /// Makes somebody a member.

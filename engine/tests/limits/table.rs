@@ -88,6 +88,7 @@ fn dashboard() -> Vec<Limit> {
         most("people of a workspace", count(PEOPLE_MAX)),
         most("open invitations", count(INVITATIONS_MAX)),
         most("invitation", duration(INVITATION_MS.unsigned_abs())),
+        most("age of an OpenID provider's document and keys", duration(OPENID_KEPT_MS.unsigned_abs())),
         most("fields of a form", count(FORM_FIELDS_MAX)),
     ]
 }

@@ -18,6 +18,7 @@ mod dashboard;
 mod dashboard_google;
 mod dashboard_people;
 mod dashboard_sign_in;
+mod dashboard_sign_up;
 mod deliveries;
 mod delivery_signatures;
 mod erasing;

@@ -62,6 +62,7 @@ impl Service {
             http: Arc::new(OutsidePort(outside.clone())),
             web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(RingKeys),
+            mailer: None,
         };
         let engine = Engine::new(config.unwrap(), ports).unwrap();
         let workers = block_on(engine.start("day")).unwrap().workers;

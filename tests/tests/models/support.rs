@@ -65,6 +65,7 @@ impl Service {
             http: Arc::new(ShortDeadlineClient(HttpClient::new().unwrap())),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
+            mailer: None,
         };
         Self {
             services: Services::new(config.unwrap(), ports),

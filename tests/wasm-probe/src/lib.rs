@@ -99,6 +99,7 @@ pub extern "C" fn probe() -> u32 {
         http: nothing.clone(),
         web_sockets: Arc::new(NoWebSockets),
         keys: nothing,
+        mailer: None,
     };
     let secret = "0123456789abcdef".repeat(4);
     let Ok(config) = Config::from_settings(|_| None, "http://127.0.0.1:8787", &secret) else {

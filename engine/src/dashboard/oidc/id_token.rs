@@ -61,6 +61,14 @@ pub(super) struct Expected<'a> {
     pub now_ms: i64,
 }
 
+/// Whether a token was signed with a key that is not among these. Nothing of it is checked: another set of keys is worth
+/// a look.
+pub(super) fn names_unknown_key(token: &str, keys: &[Key]) -> bool {
+    let header = token.split('.').next().and_then(|header| URL_SAFE_NO_PAD.decode(header).ok());
+    let header: Option<Header> = header.and_then(|header| serde_json::from_slice(&header).ok());
+    header.is_some_and(|header| header.alg == "RS256" && find(keys, header.kid.as_deref()).is_none())
+}
+
 /// The claims of a valid token; else why it is none, for the log.
 pub(super) async fn verify(
     services: &Services,

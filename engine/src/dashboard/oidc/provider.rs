@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::id_token::{Claims, Key};
-use crate::base::limits::{OPENID_DEADLINE_MS, OPENID_REPLY_BYTES_MAX};
+use crate::base::limits::{OPENID_DEADLINE_MS, OPENID_KEPT_MS, OPENID_REPLY_BYTES_MAX};
 use crate::config::OpenIdSettings;
 use crate::ports::{Egress, HttpRequest};
 use crate::services::Services;
@@ -47,10 +47,21 @@ struct KeySet {
 }
 
 impl Provider {
-    /// Reads the provider's own document. It must be of the provider that was configured.
+    /// Reads the provider's own document, which is kept for a while. It must be of the provider that was configured.
     pub async fn discover(services: &Services, settings: &OpenIdSettings) -> Result<Self, Failure> {
         let url = format!("{}/.well-known/openid-configuration", settings.issuer.trim_end_matches('/'));
-        let provider: Self = ask(services, request("GET", url)).await?;
+        let now_ms = services.ports().clock.now_ms();
+        if let Some(body) = services.fetched().get(&url, now_ms, OPENID_KEPT_MS) {
+            return Self::read(&url, &body, settings);
+        }
+        let body = fetch(services, request("GET", url.clone())).await?;
+        let provider = Self::read(&url, &body, settings)?;
+        services.fetched().keep(&url, now_ms, body);
+        Ok(provider)
+    }
+
+    fn read(url: &str, body: &Bytes, settings: &OpenIdSettings) -> Result<Self, Failure> {
+        let provider: Self = parse(url, body)?;
         if provider.issuer != settings.issuer {
             return Err(Failure::Ours(format!(
                 "its document is of {}, not {}",
@@ -114,9 +125,18 @@ impl Provider {
         request
     }
 
-    /// The keys that it signs with.
-    pub async fn keys(&self, services: &Services) -> Result<Vec<Key>, Failure> {
-        let set: KeySet = ask(services, request("GET", self.jwks_uri.clone())).await?;
+    /// The keys that it signs with, fetched within `age_ms`.
+    pub async fn keys(&self, services: &Services, age_ms: i64) -> Result<Vec<Key>, Failure> {
+        let (url, now_ms) = (&self.jwks_uri, services.ports().clock.now_ms());
+        let set: KeySet = match services.fetched().get(url, now_ms, age_ms) {
+            Some(body) => parse(url, &body)?,
+            None => {
+                let body = fetch(services, request("GET", url.clone())).await?;
+                let set = parse(url, &body)?;
+                services.fetched().keep(url, now_ms, body);
+                set
+            }
+        };
         Ok(set.keys.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect())
     }
 
@@ -154,6 +174,11 @@ fn request(method: &'static str, url: String) -> HttpRequest {
 
 async fn ask<T: DeserializeOwned>(services: &Services, request: HttpRequest) -> Result<T, Failure> {
     let url = request.url.clone();
+    parse(&url, &fetch(services, request).await?)
+}
+
+async fn fetch(services: &Services, request: HttpRequest) -> Result<Bytes, Failure> {
+    let url = request.url.clone();
     let reply = services.ports().http.send(request).await;
     let reply = reply.map_err(|error| Failure::Ours(format!("{url}: {error:?}")))?;
     if reply.status >= 500 {
@@ -163,5 +188,9 @@ async fn ask<T: DeserializeOwned>(services: &Services, request: HttpRequest) -> 
     if !(200..300).contains(&reply.status) {
         return Err(Failure::Theirs(format!("{url} answered {}", reply.status)));
     }
-    serde_json::from_slice(&reply.body).map_err(|error| Failure::Ours(format!("{url}: {error}")))
+    Ok(reply.body)
+}
+
+fn parse<T: DeserializeOwned>(url: &str, body: &Bytes) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::Ours(format!("{url}: {error}")))
 }
