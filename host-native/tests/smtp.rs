@@ -1,4 +1,11 @@
 //! Mails over SMTP, against a server that speaks the protocol on a real socket and keeps what it was told.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests are tests: they panic when something is wrong"
+)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

@@ -37,7 +37,7 @@ pub struct Operation {
     /// See [`Operation::reaches_out`].
     pub(crate) reaches_out: bool,
     /// Whether a person in the dashboard has to be an admin for it.
-    pub(crate) for_admins: bool,
+    pub for_admins: bool,
     /// Whether it takes If-Match (MCP `if_revision`).
     pub revision: bool,
     /// The query parameters, an object schema; `None` for none.

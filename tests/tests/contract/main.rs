@@ -15,6 +15,7 @@ mod call_search;
 mod calls;
 mod carriers;
 mod dashboard;
+mod dashboard_attacks;
 mod dashboard_google;
 mod dashboard_people;
 mod dashboard_sign_in;
