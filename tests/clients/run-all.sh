@@ -56,6 +56,8 @@ CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
 check "the test page's audio thread" node page-audio.mjs
 CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
+[[ ${SIDETONE_HOST:-} == worker ]] ||
+  CHROMIUM=$("$ci/chromium") check "a newcomer's way, from the one-time link" ./with-server.sh node newcomer.mjs
 for provider in oidc-provider oauth2-mock-server; do
   CHROMIUM=$("$ci/chromium") check "signing in at npm's $provider" ./oidc.sh "$provider"
 done

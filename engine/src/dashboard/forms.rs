@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::{Visit, is_same};
-use super::{fields, paths, people, reply};
+use super::{fields, paths, people, reply, simulate};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::response::with_note;
@@ -29,12 +29,13 @@ pub(super) const OWN: &[&str] = &[
     "join_workspace",
     "set_role",
     "remove_person",
+    simulate::FORM,
 ];
 
 /// Operations whose answer the page shows although it contains no secret.
 const SHOWN: &[&str] = &["test_tool"];
 
-type Fields = Vec<(String, String)>;
+pub(super) type Fields = Vec<(String, String)>;
 
 /// The fields of a form.
 pub(super) fn read(visit: &Visit<'_>) -> Result<Fields, Error> {
@@ -84,6 +85,15 @@ pub(super) async fn route(
     };
     let back = address(&fields, "_back")?.unwrap_or_else(|| "/dashboard".to_owned());
     let then = address(&fields, "_then")?;
+    if id == simulate::FORM {
+        return match simulate::caller(visit, session, &fields).await {
+            Ok(run) => {
+                let to = format!("/dashboard/simulations/runs/{run}");
+                Ok(reply::redirect(&paths::with_parameter(&to, "done", "start_simulation_run")))
+            }
+            Err(fault) => failed(visit, session, &back, fields, fault).await,
+        };
+    }
     if OWN.contains(&id) {
         return match own(visit, session, id, &fields).await {
             Ok(Shown { once: None, .. }) => {
@@ -116,11 +126,24 @@ pub(super) async fn route(
             }
             Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
         }
-        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
-            returned(visit, session, &back, fields, error).await
+        Err(fault) => failed(visit, session, &back, fields, fault).await,
+    }
+}
+
+/// What follows a form that failed.
+async fn failed(
+    visit: &Visit<'_>,
+    session: &Session,
+    back: &str,
+    fields: Fields,
+    fault: Fault,
+) -> Result<Response<Bytes>, Fault> {
+    match fault {
+        Fault::Refused(error) if error.code != Code::Unauthorized => {
+            returned(visit, session, back, fields, error).await
         }
-        Err(Fault::Refused(_)) => Ok(super::sign_in::ask(visit)),
-        Err(fault) => Err(fault),
+        Fault::Refused(_) => Ok(super::sign_in::ask(visit)),
+        fault => Err(fault),
     }
 }
 
@@ -152,7 +175,7 @@ async fn returned(
     show::page(visit, session, path, paths::query(query), outcome).await
 }
 
-async fn run(
+pub(super) async fn run(
     visit: &Visit<'_>,
     session: &Session,
     operation: &'static Operation,

@@ -15,6 +15,7 @@ mod people;
 mod reply;
 mod show;
 mod sign_in;
+mod simulate;
 mod visit;
 
 use bytes::Bytes;

@@ -186,13 +186,10 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         title: name.to_owned(),
         back: Some((BASE, "Assistants")),
         beside: Some(html! { span.dim { "revision " (revision) } (id(assistant_id)) }),
-        action: Some(act(
-            frame,
-            "create_browser_test_token",
-            &[("id", assistant_id)],
-            &here,
-            html! { button.primary { "Talk to it" } },
-        )),
+        action: Some(html! {
+            (act(frame, "create_browser_test_token", &[("id", assistant_id)], &here, html! { button.primary { "Talk to it" } }))
+            a.button href={ (here) "/simulate" } { "Simulate a caller" }
+        }),
         calls: vec![
             Call::of("get_assistant").at("id", assistant_id),
             Call::of("update_assistant")

@@ -18,6 +18,7 @@ mod scenarios;
 mod sessions;
 mod settings;
 mod sign_in;
+mod simulate;
 mod simulations;
 mod timeline;
 mod tools;
@@ -41,6 +42,7 @@ pub const PAGES: &[Page] = &[
     assistants::NEW,
     assistants::EDIT,
     history::PAGE,
+    simulate::PAGE,
     tools::LIST,
     tools::NEW,
     tools::EDIT,

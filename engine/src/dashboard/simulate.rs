@@ -1,0 +1,63 @@
+//! The form that simulates a caller at once: it makes the persona, the scenario and the simulation that a run needs, each
+//! by its operation.
+use serde_json::{Value, json};
+
+use super::visit::Visit;
+use super::{forms, paths, show};
+use crate::base::error::{Code, Error};
+use crate::operations;
+use crate::storage::accounts::Session;
+use crate::storage::fault::Fault;
+
+/// The form's name.
+pub(super) const FORM: &str = "simulate_caller";
+
+/// The persona that such callers share.
+const PERSONA: &str = "Everyday caller";
+const SYSTEM_PROMPT: &str =
+    "You are friendly and brief. You say what you want, and goodbye when you have it.";
+
+/// Starts the run, and returns its id.
+pub(super) async fn caller(
+    visit: &Visit<'_>,
+    session: &Session,
+    fields: &forms::Fields,
+) -> Result<String, Fault> {
+    let value = |name: &str| paths::value(fields, name).unwrap_or_default();
+    let (assistant, instructions, includes) = (value("id"), value("instructions"), value("includes"));
+    let evaluations = json!([{"kind": "transcript", "role": "assistant", "includes": includes}]).to_string();
+    let name: String = instructions.chars().take(60).collect();
+    let scenario = [("name", name.as_str()), ("instructions", instructions), ("evaluations", &evaluations)];
+    let scenario = text(&run(visit, session, "create_simulation_scenario", &scenario).await?, "id");
+    let personas = run(visit, session, "list_simulation_personas", &[]).await?;
+    let known = personas.as_array().into_iter().flatten().find(|one| one["name"] == PERSONA);
+    let persona = match known {
+        Some(persona) => text(persona, "id"),
+        None => {
+            let persona = [("name", PERSONA), ("system_prompt", SYSTEM_PROMPT)];
+            text(&run(visit, session, "create_simulation_persona", &persona).await?, "id")
+        }
+    };
+    let simulation = [("assistant_id", assistant), ("persona_id", &persona), ("scenario_id", &scenario)];
+    let simulation = text(&run(visit, session, "create_simulation", &simulation).await?, "id");
+    let started =
+        run(visit, session, "start_simulation_run", &[("id", &simulation), ("mode", "chat")]).await?;
+    Ok(text(&started, "id"))
+}
+
+async fn run(
+    visit: &Visit<'_>,
+    session: &Session,
+    id: &str,
+    fields: &[(&str, &str)],
+) -> Result<Value, Fault> {
+    let operation =
+        operations::by_id(id).ok_or_else(|| Error::new(Code::NotFound, "There is no such form."))?;
+    let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let answer = forms::run(visit, session, operation, &fields).await?;
+    show::parse(answer.body.as_deref())
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
