@@ -65,7 +65,8 @@ impl Exchange {
         let volatile = Regex::new(volatile).unwrap();
         let mut conversation = Self { world, volatile, heard: Vec::new() };
         conversation.open_routes();
-        for operation in OPERATIONS {
+        // What the test of a tool shows depends on the network beyond the host.
+        for operation in OPERATIONS.iter().filter(|operation| operation.id != "test_tool") {
             conversation.settle();
             conversation.good(operation);
             conversation.bad(operation);

@@ -244,7 +244,7 @@ impl LiveCaller {
     }
 
     /// Whether the caller may speak without interrupting.
-    const fn is_free(&self) -> bool {
+    pub(crate) const fn is_free(&self) -> bool {
         self.floor.is_callers && !self.floor.is_assistant_speaking
     }
 
@@ -304,6 +304,7 @@ impl LiveCaller {
             self.answered = None;
             if self.unheard >= SILENCES_MAX {
                 self.outputs.push_back(CallerOutput::GiveUp);
+                self.answered = Some(self.rows.len());
             }
             Doing::Listening
         } else {

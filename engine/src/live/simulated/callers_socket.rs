@@ -37,6 +37,8 @@ pub(super) struct CallersSocket<'a> {
     /// Messages to the service.
     sent: VecDeque<SocketMessage>,
     failure: Option<HeldFailure>,
+    /// Why the caller cannot speak.
+    mute: Option<SpeechFailure>,
     /// Whether the caller's model was still being asked when the conversation ended.
     was_asking: bool,
     /// Nothing is said or answered any more.
@@ -71,6 +73,7 @@ impl<'a> CallersSocket<'a> {
             limit: CostLimit { microusd: max_cost_microusd },
             sent: VecDeque::new(),
             failure: None,
+            mute: None,
             was_asking: false,
             is_closed: false,
         }
@@ -145,6 +148,10 @@ impl<'a> CallersSocket<'a> {
     /// Does what the caller and its voice want, until they want nothing more.
     fn settle(&mut self, now_ms: i64) {
         if let Some(failure) = self.voice.hand_over(&mut self.caller) {
+            self.mute.get_or_insert(failure);
+        }
+        // Lines are synthesized ahead of time. Until the caller's turn, the assistant's own voice may fail as well.
+        if let Some(failure) = self.mute.take_if(|_| self.caller.is_free()) {
             self.speech_failed(&failure);
         }
         while let Some(output) = self.caller.poll() {
