@@ -193,6 +193,7 @@ fn what_pages_name_exists() {
         "join_workspace",
         "set_role",
         "remove_person",
+        "simulate_caller",
     ];
     for page in pages::PAGES {
         for read in page.reads.iter().filter(|read| !own.contains(&read.operation)) {
