@@ -128,7 +128,7 @@ async function walk(email, scripts) {
   await page.getByRole('button', { name: 'Create simulation' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.waitForURL(/runs\/run_/);
-  const passed = page.getByText('1 of 1 met');
+  const passed = page.getByText('1 of 1 passed');
   await (scripts ? passed.waitFor() : until(page, passed));
 
   // A run in voice mode is recorded: the player, the waveform and the transcript are in step.

@@ -502,6 +502,8 @@ pub const NOISE_DB_MIN: i64 = -90;
 pub const SESSION_MS: i64 = 30 * 24 * 3_600_000;
 /// A session that is used is extended at most this often.
 pub const SESSION_SEEN_MS: i64 = 3_600_000;
+/// The time of an API key's last use is at most this much behind, to save writes.
+pub const KEY_USED_MS: i64 = 3_600_000;
 /// Sessions of one person; the one that was not used for longest goes.
 pub const SESSIONS_MAX: i64 = 20;
 /// Characters that are kept of what a browser says about itself.

@@ -57,6 +57,17 @@ pub async fn dispatch(
     api: &Api,
     context: &mut Context,
     operation: &'static Operation,
+    raw: Raw,
+) -> Result<Answer, Fault> {
+    let answer = run(api, context, operation, raw).await;
+    context.note_key_use().await;
+    answer
+}
+
+async fn run(
+    api: &Api,
+    context: &mut Context,
+    operation: &'static Operation,
     mut raw: Raw,
 ) -> Result<Answer, Fault> {
     context.check_role(operation.for_admins)?;

@@ -7,6 +7,7 @@ use subtle::ConstantTimeEq;
 
 use crate::base::error::Error;
 use crate::base::ids::{AccountId, KeyId, WorkspaceId};
+use crate::base::limits;
 use crate::operations::auth;
 use crate::operations::operation::Output;
 use crate::ports::DatabaseError;
@@ -70,6 +71,8 @@ pub struct Context {
     has_written: bool,
     /// What the next write is recorded as in the audit log.
     audit: Option<Audit>,
+    /// Whether the key's last use was so long ago that this one is to be noted.
+    is_use_due: bool,
 }
 
 /// A change that is to be recorded.
@@ -108,6 +111,7 @@ impl Context {
             provisioned: false,
             has_written: false,
             audit: None,
+            is_use_due: false,
         }
     }
 
@@ -143,6 +147,22 @@ impl Context {
             self.read(Vec::new()).await?;
         }
         self.identity.clone().ok_or_else(|| auth::wrong_key().into())
+    }
+
+    /// Notes that the API key was used, at most once an hour: a round trip that other requests do not have. Nothing
+    /// depends on it, so a storage that takes no writes is no reason to fail.
+    pub async fn note_key_use(&mut self) {
+        let Some(Identity { actor: Actor::Key(id), workspace_id }) = &self.identity else { return };
+        if !std::mem::take(&mut self.is_use_due) {
+            return;
+        }
+        let note = sql!(
+            "UPDATE api_keys SET last_used_at = :now WHERE workspace_id = :workspace_id AND id = :id",
+            workspace_id = workspace_id,
+            id = id,
+            now = self.now_ms
+        );
+        let _ = self.services.write([note]).await;
     }
 
     /// The first write is recorded in the audit log, as this operation on this thing.
@@ -306,7 +326,7 @@ impl Context {
         let mut lead = 0;
         if self.identity.is_none() {
             batch.push(sql!(
-                "SELECT id, workspace_id, hash FROM api_keys WHERE hash = :hash AND revoked_at IS NULL",
+                "SELECT id, workspace_id, hash, last_used_at FROM api_keys WHERE hash = :hash AND revoked_at IS NULL",
                 hash = &hash
             ));
             lead += 1;
@@ -365,6 +385,9 @@ impl Context {
                         workspace_id: row.id("workspace_id")?,
                         actor: Actor::Key(row.id("id")?),
                     });
+                    let last_used_ms = row.optional_integer("last_used_at")?;
+                    self.is_use_due =
+                        last_used_ms.is_none_or(|last| self.now_ms - last >= limits::KEY_USED_MS);
                 }
                 _ => return Err(self.unknown_key(&hash).await),
             }
@@ -433,8 +456,8 @@ impl Context {
                 hash = hash
             ),
             sql!(
-                "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at)
-                 SELECT :id, :workspace, 'bootstrap', :hash, '', :now
+                "INSERT INTO api_keys (id, workspace_id, name, hash, hint, created_at, last_used_at)
+                 SELECT :id, :workspace, 'bootstrap', :hash, '', :now, :now
                  WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = :hash)",
                 id = &self.services.new_id::<KeyId>(),
                 workspace = &workspace,

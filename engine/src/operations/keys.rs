@@ -38,6 +38,8 @@ record! {
         pub hint: String,
         /// When it was created.
         pub created_at: Timestamp,
+        /// When a request last came with it, to the hour; null when none has.
+        pub last_used_at: Option<Timestamp>,
     }
 }
 
@@ -96,7 +98,7 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.services.ports().random.fill(&mut bytes);
     let key = ApiKey::from_bytes(bytes);
     let created_at = Timestamp::from_ms(context.now_ms);
-    let entry = Key { id: context.services.new_id(), name, hint: key.hint(), created_at };
+    let entry = Key { id: context.services.new_id(), name, hint: key.hint(), created_at, last_used_at: None };
     let insert = sql!(
         "INSERT INTO api_keys (workspace_id, id, name, hash, hint, created_at)
          VALUES (:ws, :id, :name, :hash, :hint, :created_at)",

@@ -67,9 +67,12 @@ struct Number {
     created_at: Timestamp,
     /// When it last changed.
     updated_at: Timestamp,
+    /// When the carrier last announced a call to it; null until then. A binding that gets no calls although people call
+    /// is not configured at the carrier.
+    last_callback_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "number, assistant_id, provider, region, created_at, updated_at";
+const COLUMNS: &str = "number, assistant_id, provider, region, created_at, updated_at, last_callback_at";
 
 impl Number {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
@@ -82,6 +85,7 @@ impl Number {
             },
             created_at: row.timestamp("created_at")?,
             updated_at: row.timestamp("updated_at")?,
+            last_callback_at: row.optional_timestamp("last_callback_at")?,
         })
     }
 }
@@ -134,16 +138,20 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     };
     let now = Timestamp::from_ms(context.now_ms);
     let is_new = bound.is_none();
-    let created_at = match &bound {
+    let (created_at, last_callback_at) = match &bound {
         Some(bound) if bound.draft == draft => return Output::ok(bound),
-        Some(bound) => bound.created_at,
-        None => now,
+        // Another carrier has to prove itself again.
+        Some(bound) if bound.draft.provider != draft.provider => (bound.created_at, None),
+        Some(bound) => (bound.created_at, bound.last_callback_at),
+        None => (now, None),
     };
     let upsert = sql!(
         "INSERT INTO numbers (workspace_id, number, assistant_id, provider, region, created_at, updated_at)
          VALUES (:ws, :number, :assistant_id, :provider, :region, :now, :now)
          ON CONFLICT (number) DO UPDATE SET assistant_id = excluded.assistant_id, provider = excluded.provider,
-         region = excluded.region, updated_at = excluded.updated_at WHERE numbers.workspace_id = excluded.workspace_id",
+         region = excluded.region, updated_at = excluded.updated_at,
+         last_callback_at = CASE WHEN provider = excluded.provider THEN last_callback_at END
+         WHERE numbers.workspace_id = excluded.workspace_id",
         number = number.as_str(),
         assistant_id = &draft.assistant_id,
         provider = draft.provider.as_str(),
@@ -157,7 +165,8 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
          (SELECT 1 FROM numbers WHERE workspace_id = :ws AND number = :number)",
         number = number.as_str()
     );
-    let next = Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now };
+    let next =
+        Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now, last_callback_at };
     let mut statements = vec![upsert, guard];
     if is_new {
         statements.insert(0, checks::room("numbers", "", limits::NUMBERS_MAX));

@@ -36,4 +36,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0019_dashboard.sql"),
     migration!("0020_waits.sql"),
     migration!("0021_assistant_revisions.sql"),
+    migration!("0022_seen.sql"),
 ];

@@ -1,6 +1,7 @@
 //! API keys, rates of speech, and models.
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::limits;
 use sidetone_tests::World;
 
 #[test]
@@ -19,10 +20,37 @@ fn a_key_is_shown_once_and_authenticates() {
     let newest = listed.json[0].clone();
     assert_eq!(
         newest,
-        json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"]})
+        json!({"id": made["id"], "name": "CI", "hint": made["hint"], "created_at": made["created_at"],
+               "last_used_at": newest["last_used_at"]})
     );
+    assert!(newest["last_used_at"].is_string(), "by the request before: {newest}");
     assert!(!String::from_utf8_lossy(&listed.body).contains(key));
     with_it.post("/keys", json!({"name": "Created by a key"})).created();
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_last_use_of_a_key_is_noted_once_an_hour() {
+    let world = World::with_manual_clock();
+    let made = world.api_key();
+    let with_it = world.with_key(made["key"].as_str().unwrap());
+    let noted = || {
+        let keys = world.get("/keys").ok();
+        let key = keys.json.as_array().unwrap().iter().find(|key| key["id"] == made["id"]).cloned();
+        key.unwrap()["last_used_at"].clone()
+    };
+    assert_eq!(noted(), Value::Null);
+    with_it.get("/assistants/asst_01m7xxf83dcgw6qx190nchznx3").refused("not_found");
+    let first = noted();
+    assert!(first.is_string());
+    let sandbox = world.sandbox().unwrap();
+    sandbox.advance(limits::KEY_USED_MS - 60_000);
+    with_it.get("/assistants").ok();
+    assert_eq!(noted(), first);
+    sandbox.advance(60_000);
+    with_it.mcp(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": "list_assistants", "arguments": {}}}));
+    assert_ne!(noted(), first);
 }
 
 #[test]

@@ -59,6 +59,18 @@ fn every_operation_stays_within_its_round_trips() {
 }
 
 #[test]
+fn the_use_of_a_key_is_noted_with_one_write_an_hour() {
+    let database =
+        Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
+    let world = World::over_with(database.clone(), &[]);
+    database.take();
+    world.get("/assistants").ok();
+    assert_eq!(database.take(), Trips { reads: 1, writes: 1 });
+    world.get("/assistants").ok();
+    assert_eq!(database.take(), Trips { reads: 1, writes: 0 });
+}
+
+#[test]
 fn an_idempotency_key_adds_no_round_trip_and_a_replay_is_one_read() {
     for operation in OPERATIONS.iter().filter(|operation| operation.takes_idempotency_key()) {
         let (world, database) = counting();
@@ -213,5 +225,8 @@ fn counting() -> (World, Arc<Counting>) {
 fn counting_with(settings: &[(&str, &str)]) -> (World, Arc<Counting>) {
     let database =
         Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
-    (World::over_with(database.clone(), settings), database)
+    let world = World::over_with(database.clone(), settings);
+    // Once an hour, a request with a key also notes its use.
+    world.get("/models").ok();
+    (world, database)
 }

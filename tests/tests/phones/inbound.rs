@@ -6,6 +6,7 @@ use crate::support::{Desk, GREETING, Person, a_number, lines};
 
 with_each_carrier!(
     a_bound_number_is_answered,
+    the_number_says_when_its_carrier_last_announced_a_call,
     a_call_to_an_unbound_number_is_declined,
     a_call_to_a_number_of_another_carrier_is_declined,
     a_repeated_announcement_is_one_call,
@@ -33,6 +34,21 @@ fn a_bound_number_is_answered(provider: &'static str) {
     let said =
         [("assistant", GREETING), ("user", "When do you open on Saturday?"), ("assistant", answer.as_str())];
     assert_eq!(lines(&call), said);
+}
+
+fn the_number_says_when_its_carrier_last_announced_a_call(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let bound = || desk.world.get("/numbers").ok().json[0].clone();
+    assert_eq!(bound()["last_callback_at"], json!(null));
+    let mut person = desk.is_called();
+    person.answer();
+    person.hang_up();
+    let call = desk.only_call();
+    assert_eq!(bound()["last_callback_at"], call["started_at"]);
+    let path = format!("/numbers/{}", desk.number);
+    let other = if provider == "vonage" { "twilio" } else { "vonage" };
+    let moved = desk.world.put(path, json!({"assistant_id": desk.assistant.id, "provider": other})).ok();
+    assert_eq!((&moved["last_callback_at"], &bound()["last_callback_at"]), (&json!(null), &json!(null)));
 }
 
 fn a_call_to_an_unbound_number_is_declined(provider: &'static str) {

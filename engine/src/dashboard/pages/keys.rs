@@ -21,7 +21,6 @@ const BASE: &str = "/dashboard/keys";
 
 fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let keys = list(read(answers, 0), "");
-    let dated = keys.iter().any(|key| key.get("last_used_at").is_some());
     let form = Form::new(frame, "create_api_key", &Value::Null);
     let strip = Strip {
         title: "Keys".to_owned(),
@@ -44,13 +43,13 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                 @if keys.is_empty() { p.dim { "No key yet. A program needs one to use the API or MCP." } }
                 @else {
                     (table("Keys",
-                        html! { th scope="col" { "Name" } th scope="col" { "Ends with" } th.fit.wide scope="col" { "Created" } @if dated { th.fit scope="col" { "Last used" } } th.fit scope="col" { span.vh { "Actions" } } },
+                        html! { th scope="col" { "Name" } th scope="col" { "Ends with" } th.fit.wide scope="col" { "Created" } th.fit scope="col" { "Last used" } th.fit scope="col" { span.vh { "Actions" } } },
                         html! { @for key in keys {
                             tr {
                                 td dir="auto" { strong { (text(key, "name")) } }
                                 td.fit { code { (text(key, "hint")) } }
                                 td.fit.wide { (when(frame, text(key, "created_at"))) }
-                                @if dated { td.fit { @if text(key, "last_used_at").is_empty() { span.none { "never" } } @else { (when(frame, text(key, "last_used_at"))) } } }
+                                td.fit { @match text(key, "last_used_at") { "" => span.none { "never" }, at => (when(frame, at)) } }
                                 td.fit { (destroy(frame, "revoke_api_key", &[("id", text(key, "id"))], BASE, "Revoke", &format!("Revoke “{}”", text(key, "name")),
                                     "Programs that use it get 401 unauthorized from now on. This cannot be undone.")) }
                             }

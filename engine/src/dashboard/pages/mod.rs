@@ -4,6 +4,7 @@ mod audit;
 mod call;
 mod calls;
 mod chart;
+mod client_name;
 pub(crate) mod form;
 mod history;
 mod keys;

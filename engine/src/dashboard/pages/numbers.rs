@@ -70,13 +70,13 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                     Some(("/dashboard/numbers/bind", "Bind number")), ("telephone-numbers.md", "Set up a carrier")))
             } @else {
                 (table("Numbers",
-                    html! { th scope="col" { "Number" } th scope="col" { "Assistant" } th.wide scope="col" { "Carrier" } th.fit.wide scope="col" { "Bound" } th.fit scope="col" { span.vh { "Actions" } } },
+                    html! { th scope="col" { "Number" } th scope="col" { "Assistant" } th.wide scope="col" { "Carrier" } th.fit.wide scope="col" { "Last call announced" } th.fit scope="col" { span.vh { "Actions" } } },
                     html! { @for number in numbers {
                         tr {
                             td.fit { strong { (text(number, "number")) } }
                             td dir="auto" { a href=(link("/dashboard/assistants", text(number, "assistant_id"))) { (name_of(assistants, text(number, "assistant_id"))) } }
                             td.wide { (words(text(number, "provider"))) }
-                            td.fit.wide { (when(frame, text(number, "updated_at"))) }
+                            td.fit.wide { @match text(number, "last_callback_at") { "" => span.none { "none yet" }, at => (when(frame, at)) } }
                             td.fit { (destroy(frame, "unbind_number", &[("number", text(number, "number"))], BASE, "Unbind", &format!("Unbind {}", text(number, "number")),
                                 "Callers hear that nobody answers. Calls in progress go on. The number stays yours at the carrier.")) }
                         }
@@ -99,6 +99,9 @@ fn addresses(frame: &Frame, numbers: &[Value]) -> Markup {
                 @let used = numbers.iter().any(|number| text(number, "provider") == *carrier);
                 details.raw open[used || numbers.is_empty()] {
                     summary { (words(carrier)) }
+                    @if numbers.iter().any(|number| text(number, "provider") == *carrier && text(number, "last_callback_at").is_empty()) {
+                        p.help { (words(carrier)) " has not announced a call to each of your numbers yet. Enter these addresses there, then call the number." }
+                    }
                     table {
                         thead.vh { tr { th scope="col" { "Field" } th scope="col" { "Value" } th scope="col" { "Method" } } }
                         tbody { @for (field, path, method) in *rows {

@@ -215,7 +215,7 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
                 td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) span.two.narrow { (when(frame, text(run, "created_at"))) } }
                 td { a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" {
-                    @if error.is_empty() { "An expectation was not met." } @else { (error) }
+                    @if error.is_empty() { "An evaluation failed." } @else { (error) }
                 } }
                 td.cap.wide dir="auto" { (name_of(assistants, text(run, "assistant_id"))) }
             },

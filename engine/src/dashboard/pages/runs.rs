@@ -113,7 +113,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 @if !text(run, "error/message").is_empty() {
                     div.problem { p { (text(run, "error/message")) } p.help { code { (text(run, "error/code")) } } }
                 }
-                (expectations(evaluations, is_going(run)))
+                (evaluations_of(evaluations, is_going(run)))
                 @if at(run, "call").is_object() { (timeline::trace(at(run, "call"), &assistant)) }
             }
             div.beside {
@@ -143,18 +143,18 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-fn expectations(evaluations: &[Value], going: bool) -> Markup {
-    let met = evaluations.iter().filter(|one| at(one, "passed") == true).count();
+fn evaluations_of(evaluations: &[Value], going: bool) -> Markup {
+    let passed = evaluations.iter().filter(|one| at(one, "passed") == true).count();
     html! {
-        h2 { "Expectations" @if !evaluations.is_empty() { span.dim { " – " (met) " of " (evaluations.len()) " met" } } }
-        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "This scenario expects nothing, so the run is not decided." } } }
+        h2 { "Evaluations" @if !evaluations.is_empty() { span.dim { " – " (passed) " of " (evaluations.len()) " passed" } } }
+        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "The scenario has no evaluations, so the run is not decided." } } }
         @else {
-            (table("Expectations",
-                html! { th scope="col" { "Result" } th scope="col" { "Expected" } th.wide scope="col" { "Why" } },
+            (table("Evaluations",
+                html! { th scope="col" { "Result" } th scope="col" { "Criterion" } th.wide scope="col" { "Why" } },
                 html! { @for one in evaluations {
                     tr {
-                        td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Met")), Some(false) => (status(Tone::Bad, "Not met")), None => (status(Tone::Warn, "Not decided")) } }
-                        td dir="auto" { (expected(one)) }
+                        td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Passed")), Some(false) => (status(Tone::Bad, "Failed")), None => (status(Tone::Warn, "Not decided")) } }
+                        td dir="auto" { (criterion(one)) }
                         td.wide dir="auto" { (text(one, "reason")) @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } } }
                     }
                 } }))
@@ -162,7 +162,7 @@ fn expectations(evaluations: &[Value], going: bool) -> Markup {
     }
 }
 
-fn expected(one: &Value) -> Markup {
+fn criterion(one: &Value) -> Markup {
     let (what, role) = (text(one, "includes"), text(one, "role"));
     let who = if role == "any" {
         "anybody".to_owned()

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Strip};
+use crate::dashboard::pages::client_name::client_name;
 use crate::dashboard::pages::form::act;
 use crate::dashboard::pages::parts::{Tone, at, list, read, section, status, table, text, when, words};
 use crate::dashboard::pages::{read_of, settings};
@@ -41,7 +42,7 @@ fn sessions(frame: &Frame, sessions: &[Value]) -> Markup {
                 html! { @for session in sessions {
                     @let here = at(session, "current") == true;
                     tr {
-                        td.wrap { (text(session, "client")) @if text(session, "client").is_empty() { span.none { "unknown" } } }
+                        td.wrap title=(text(session, "client")) { @match client_name(text(session, "client")).as_str() { "" => span.none { "unknown" }, name => (name) } }
                         td.fit.wide { (when(frame, text(session, "created_at"))) }
                         td.fit { @if here { (status(Tone::Good, "This one")) } @else { (when(frame, text(session, "seen_at"))) } }
                         td.fit { @if !here { (act(frame, "revoke_session", &[("id", text(session, "id"))], PAGE.path, html! { button.quiet { "Sign out" } })) } }

@@ -152,7 +152,7 @@ fn named(frame: &Frame, title: &str, kind: &str, create: &str, resources: &Value
                     html! { th scope="col" { "Name" } th.fit scope="col" { "Changed" } },
                     html! { @for resource in list(resources, "") {
                         tr { td dir="auto" { a.name href=(link(&base, text(resource, "id"))) { (text(resource, "name")) }
-                                @if kind == "scenarios" { " " span.dim { (counted(i64::try_from(list(resource, "evaluations").len()).unwrap_or_default(), "expectation")) } } }
+                                @if kind == "scenarios" { " " span.dim { (counted(i64::try_from(list(resource, "evaluations").len()).unwrap_or_default(), "evaluation")) } } }
                             td.fit { (when(frame, text(resource, "updated_at"))) } }
                     } }))
             }

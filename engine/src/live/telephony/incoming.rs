@@ -190,6 +190,7 @@ async fn begin(
         batch.extend(spending::reserve(services, &new.workspace_id, &new.id, now_ms, reservation));
     }
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at + PHONE_CONNECT_MS)?;
+    batch.push(callback_seen(new));
     write(services, batch).await?;
     Ok(leg)
 }
@@ -204,6 +205,7 @@ async fn decline(
     let leg = Leg::new(new, services.new_id(), None, Placing::Incoming, 0)?;
     let mut batch = Batch::default();
     begin_call(services, &mut batch, new, &leg, subscribers, new.started_at)?;
+    batch.push(callback_seen(new));
     let end = EndOfCall {
         call: new,
         leg: Some(&leg),
@@ -217,6 +219,16 @@ async fn decline(
     };
     end_call(services, &mut batch, end)?;
     write(services, batch).await
+}
+
+/// Shows the owner of the number that the carrier's callbacks arrive.
+fn callback_seen(new: &NewCall) -> Statement {
+    sql!(
+        "UPDATE numbers SET last_callback_at = :now WHERE workspace_id = :workspace_id AND number = :number",
+        workspace_id = &new.workspace_id,
+        number = new.to.clone(),
+        now = new.started_at
+    )
 }
 
 async fn write(services: &Services, batch: Batch) -> Result<(), Fault> {

@@ -22,6 +22,7 @@ CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id <> '
 CREATE INDEX events_of_unknown_calls ON events (workspace_id, id) WHERE call_id IS NULL;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 CREATE INDEX idempotency_keys_by_id ON idempotency_keys (workspace_id, json_extract(body, '$.id'));
+CREATE INDEX invitations_by_email ON invitations (email);
 CREATE INDEX invitations_by_end ON invitations (expires_at);
 CREATE INDEX invitations_by_workspace ON invitations (workspace_id, id);
 CREATE INDEX jobs_by_kind ON jobs (kind, due_at);
@@ -79,7 +80,7 @@ CREATE TABLE api_keys (
   hint TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   revoked_at INTEGER
-) STRICT;
+, last_used_at INTEGER) STRICT;
 CREATE TABLE assistant_documents (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   assistant_id TEXT NOT NULL REFERENCES assistants (id),
@@ -336,7 +337,7 @@ CREATE TABLE numbers (
   region TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, last_callback_at INTEGER) STRICT;
 CREATE TABLE oidc_sign_ins (
   state_hash TEXT PRIMARY KEY,
   visit_hash TEXT NOT NULL,
