@@ -51,6 +51,7 @@ fn frame(page: &Page, case: &Value) -> Frame {
         typed: texts("typed"),
         notice: case["notice"].as_str().map(str::to_owned),
         secret_once: case.get("secret").cloned(),
+        continues: texts("continues"),
         schemas: page.forms.iter().map(|id| schema(id)).collect(),
     }
 }

@@ -31,6 +31,8 @@ pub struct Frame {
     pub notice: Option<String>,
     /// The answer of an operation which shows something once: a created key, the test of a tool.
     pub secret_once: Option<Value>,
+    /// Where the lists continue that the page shows in parts: the address's parameter, see [`Read::after`], and its value.
+    pub continues: Vec<(String, String)>,
     /// The schemas of the operations that the page names in [`Page::forms`]: of the body, or of a read's query.
     pub schemas: Vec<(&'static str, Value)>,
 }
@@ -58,4 +60,7 @@ pub struct Read {
     pub query: &'static [&'static str],
     /// What is passed unless the page's address says otherwise; `{name}` stands for a path value of the page.
     pub fixed: &'static [(&'static str, &'static str)],
+    /// The parameter of the page's address that says after which row the list goes on; empty for one that is shown as far
+    /// as its first part goes.
+    pub after: &'static str,
 }

@@ -64,14 +64,16 @@ pub(super) async fn page(
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         secret_once: outcome.secret_once,
+        continues: Vec::new(),
         schemas: forms.iter().map(|id| Ok((*id, schema(visit, id)?))).collect::<Result<_, Fault>>()?,
     };
     let Some((page, values)) = found else {
         let error = Error::new(Code::NotFound, "There is no such page. The menu lists all of them.");
         return Ok(failure(visit, &frame, error, None));
     };
-    match read_all(visit, session, page, &values, &frame.query).await {
-        Ok(read) => Ok(reply::page(status, (page.render)(&frame, &read))),
+    let mut continues = Vec::new();
+    match read_all(visit, session, page, &values, &frame.query, &mut continues).await {
+        Ok(read) => Ok(reply::page(status, (page.render)(&Frame { continues, ..frame }, &read))),
         Err(fault) => {
             let (error, incident) = fault.split();
             if error.code == Code::Unauthorized {
@@ -105,10 +107,11 @@ async fn read_all(
     page: &Page,
     values: &[(&'static str, String)],
     query: &[(String, String)],
+    continues: &mut Vec<(String, String)>,
 ) -> Result<Vec<Value>, Fault> {
     let mut all = Vec::with_capacity(page.reads.len());
     for read in page.reads {
-        all.push(run_read(visit, session, read, values, query).await?);
+        all.push(run_read(visit, session, read, values, query, continues).await?);
     }
     Ok(all)
 }
@@ -119,6 +122,7 @@ async fn run_read(
     read: &Read,
     values: &[(&'static str, String)],
     query: &[(String, String)],
+    continues: &mut Vec<(String, String)>,
 ) -> Result<Value, Fault> {
     match read.operation {
         "list_sessions" => return visit.services().sessions_of(session, visit.now_ms).await,
@@ -152,6 +156,10 @@ async fn run_read(
             sent.insert((*name).to_owned(), text.into());
         }
     }
+    let after = paths::value(query, read.after).filter(|text| !text.is_empty());
+    if let Some(text) = after.filter(|_| !read.after.is_empty()) {
+        sent.insert("after".to_owned(), text.into());
+    }
     let raw = Raw {
         path,
         query: sent,
@@ -163,6 +171,9 @@ async fn run_read(
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, principal(session));
     let answer = dispatch::dispatch(visit.api, &mut context, operation, raw).await?;
+    if let Some(next) = answer.next.filter(|_| !read.after.is_empty()) {
+        continues.push((read.after.to_owned(), next.value));
+    }
     parse(answer.body.as_deref())
 }
 

@@ -201,3 +201,40 @@ fn sessions_are_listed_and_revoked() {
     assert!(desk.cookies.keys().all(|name| !name.contains("session")), "{:?}", desk.cookies);
     assert_eq!(before.clone().get("/dashboard").status, 303, "the cookie is worth nothing any more");
 }
+
+/// With more tools than a list's part has: every one can be reached and attached, and none is detached by a form that
+/// does not show it.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "writes hundreds of rows")]
+fn a_long_list_goes_on_and_loses_nothing() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    visitor.sign_in(&address("long"));
+    let made = visitor.submit("/dashboard/keys", "/dashboard/do/create_api_key", &[("name", "Filler")]);
+    let filler = world.with_key(key_in(&text(&made)));
+    let create = |n: usize| {
+        let url = "https://booking.example.com/slots";
+        let tool = json!({"name": format!("tool_{n}"), "url": url, "parameters": {"type": "object"}});
+        filler.post("/tools", tool).created()["id"].as_str().unwrap().to_owned()
+    };
+    let oldest = create(0);
+    (1..=1_000).for_each(|n| drop(create(n)));
+    let first = text(&visitor.get("/dashboard/tools")).to_string();
+    assert!(first.contains("tool_1000") && !first.contains("tool_0<"), "newest first");
+    let mut page = first;
+    let mut pages = 1;
+    while let Some(at) = page.find("rel=\"next\" href=\"") {
+        let rest = &page[at + "rel=\"next\" href=\"".len()..];
+        let to = rest[..rest.find('"').unwrap()].replace("&amp;", "&");
+        page = text(&visitor.get(&to)).to_string();
+        pages += 1;
+    }
+    assert_eq!(pages, 6);
+    assert!(page.contains("tool_0<") && page.contains("First page"));
+
+    let assistant = filler.assistant().id;
+    filler.put(format!("/assistants/{assistant}/tools"), json!({"tool_ids": [oldest]})).ok();
+    let editor = text(&visitor.get(&format!("/dashboard/assistants/{assistant}"))).to_string();
+    let box_of_oldest = editor.split("<input").find(|input| input.contains(&oldest)).unwrap();
+    assert!(box_of_oldest.contains("checked"), "{box_of_oldest}");
+}

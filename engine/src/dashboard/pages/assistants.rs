@@ -6,15 +6,15 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, Shown, act, control_id, destroy, label};
 use crate::dashboard::pages::parts::{
-    asked, at, empty, id, link, list, number, read, section, table, text, when,
+    asked, at, empty, id, link, list, more, number, read, section, table, text, when,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{choices_of, list_of, read_of};
 
 /// All assistants.
 pub const LIST: Page = Page {
     path: "/dashboard/assistants",
     title: "Assistants",
-    reads: &[read_of("list_assistants")],
+    reads: &[list_of("list_assistants", "after")],
     forms: &[],
     render: all,
 };
@@ -34,8 +34,8 @@ pub const EDIT: Page = Page {
     title: "Assistant",
     reads: &[
         read_of("get_assistant"),
-        read_of("list_tools"),
-        read_of("list_knowledge_documents"),
+        choices_of("list_tools"),
+        choices_of("list_knowledge_documents"),
         read_of("list_models"),
         read_of("list_tts_rates"),
     ],
@@ -65,6 +65,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                 (table("Assistants",
                     html! { th scope="col" { "Name" } th.wide scope="col" { "Says first" } th.wide scope="col" { "Model" } th.wide scope="col" { "Voice" } th.num.wide scope="col" { "Tools" } th.num.wide scope="col" { "Documents" } th.fit scope="col" { "Changed" } },
                     html! { @for assistant in assistants { (row(frame, assistant)) } }))
+                (more(frame, "after"))
             }
         },
     )

@@ -4,18 +4,14 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::parts::{copy, id, link, list, read, shortened, table, text, when, words};
+use crate::dashboard::pages::parts::{copy, id, link, list, more, read, shortened, table, text, when, words};
 use crate::dashboard::pages::settings;
 
 /// The log.
 pub const PAGE: Page = Page {
     path: "/dashboard/audit",
     title: "Audit log",
-    reads: &[Read {
-        operation: "list_audit_entries",
-        query: &["after", "limit"],
-        fixed: &[("limit", "200")],
-    }],
+    reads: &[Read { operation: "list_audit_entries", query: &["limit"], fixed: &[], after: "after" }],
     forms: &[],
     render,
 };
@@ -57,6 +53,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                         }
                     } }))
             }
+            (more(frame, "after"))
         },
     )
 }

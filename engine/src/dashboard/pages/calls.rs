@@ -31,7 +31,7 @@ pub const PAGE: Page = Page {
     path: "/dashboard/calls",
     title: "Calls",
     reads: &[
-        Read { operation: "list_calls", query: NAMES, fixed: &[("limit", "50")] },
+        Read { operation: "list_calls", query: NAMES, fixed: &[("limit", "50")], after: "" },
         read_of("list_assistants"),
     ],
     forms: &["list_calls"],

@@ -83,6 +83,13 @@ impl<'a> Form<'a> {
                         span dir="auto" { (text(resource, "name")) }
                     }
                 }
+                // Beyond what could be listed: without their boxes, saving would detach them.
+                @for id in chosen.0.iter().filter(|id| !id.is_empty() && list(resources, "").iter().all(|known| text(known, "id") != **id)) {
+                    label.check {
+                        input type="checkbox" name=(name) value=(id) checked;
+                        code { (id) }
+                    }
+                }
             }
         }
     }

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, destroy};
-use crate::dashboard::pages::parts::{list, read, section, snippet, table, text, when};
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::list_of;
+use crate::dashboard::pages::parts::{list, more, read, section, snippet, table, text, when};
 
 /// All keys.
 pub const LIST: Page = Page {
     path: "/dashboard/keys",
     title: "Keys",
-    reads: &[read_of("list_api_keys")],
+    reads: &[list_of("list_api_keys", "after")],
     forms: &["create_api_key"],
     render: all,
 };
@@ -54,6 +54,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                                     "Programs that use it get 401 unauthorized from now on. This cannot be undone.")) }
                             }
                         } }))
+                    (more(frame, "after"))
                 }
             }))
             (section("Try it", snippet(&format!("curl {}/assistants -H \"Authorization: Bearer $SIDETONE_KEY\"", frame.origin), "A first request")))

@@ -6,15 +6,15 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
 use crate::dashboard::pages::parts::{
-    counted, empty, id, link, list, number, read, section, size, table, text, when,
+    asked, counted, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{list_of, read_of};
 
 /// All documents.
 pub const LIST: Page = Page {
     path: "/dashboard/knowledge",
     title: "Knowledge",
-    reads: &[read_of("list_knowledge_documents"), read_of("list_assistants")],
+    reads: &[list_of("list_knowledge_documents", "after"), read_of("list_assistants")],
     forms: &[],
     render: all,
 };
@@ -47,9 +47,10 @@ fn users<'a>(assistants: &'a Value, document: &str) -> Vec<&'a Value> {
 fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let (documents, assistants) = (list(read(answers, 0), ""), read(answers, 1));
     let total: i64 = documents.iter().map(|document| number(document, "size_bytes")).sum();
+    let is_whole = frame.continues.is_empty() && asked(frame, "after").is_empty();
     let strip = Strip {
         title: "Knowledge".to_owned(),
-        beside: (total > 0).then(|| html! { span.dim { (size(total)) " in " (counted(i64::try_from(documents.len()).unwrap_or_default(), "document")) } }),
+        beside: (total > 0 && is_whole).then(|| html! { span.dim { (size(total)) " in " (counted(i64::try_from(documents.len()).unwrap_or_default(), "document")) } }),
         action: Some(html! { a.button.primary href="/dashboard/knowledge/new" { "Add document" } }),
         calls: vec![Call::of("list_knowledge_documents")],
         ..Strip::default()
@@ -78,6 +79,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                             td.fit.wide { (when(frame, text(document, "updated_at"))) }
                         }
                     } }))
+                (more(frame, "after"))
             }
         },
     )

@@ -74,7 +74,17 @@ pub const PAGES: &[Page] = &[
 
 /// A read without values of its own.
 const fn read_of(operation: &'static str) -> Read {
-    Read { operation, query: &[], fixed: &[] }
+    Read { operation, query: &[], fixed: &[], after: "" }
+}
+
+/// A list in parts, with [`parts::more`] below it.
+const fn list_of(operation: &'static str, after: &'static str) -> Read {
+    Read { operation, query: &[], fixed: &[], after }
+}
+
+/// A list to choose from: as much as one part can have.
+const fn choices_of(operation: &'static str) -> Read {
+    Read { operation, query: &[], fixed: &[("limit", "1000")], after: "" }
 }
 
 /// One message, for somebody without a session or a form that is not ours.

@@ -6,15 +6,15 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
 use crate::dashboard::pages::parts::{
-    copy, empty, link, list, name_of, read, section, table, text, when, words,
+    copy, empty, link, list, more, name_of, read, section, table, text, when, words,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{choices_of, list_of, read_of};
 
 /// All numbers, and the carriers' addresses.
 pub const LIST: Page = Page {
     path: "/dashboard/numbers",
     title: "Numbers",
-    reads: &[read_of("list_numbers"), read_of("list_assistants")],
+    reads: &[list_of("list_numbers", "after"), read_of("list_assistants")],
     forms: &[],
     render: all,
 };
@@ -23,7 +23,7 @@ pub const LIST: Page = Page {
 pub const NEW: Page = Page {
     path: "/dashboard/numbers/bind",
     title: "Bind a number",
-    reads: &[read_of("list_assistants")],
+    reads: &[choices_of("list_assistants")],
     forms: &["bind_number"],
     render: new,
 };
@@ -81,6 +81,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                                 "Callers hear that nobody answers. Calls in progress go on. The number stays yours at the carrier.")) }
                         }
                     } }))
+                (more(frame, "after"))
             }
             (addresses(frame, numbers))
         },

@@ -18,8 +18,8 @@ pub const PAGE: Page = Page {
     path: "/dashboard",
     title: "Overview",
     reads: &[
-        Read { operation: "list_calls", query: &[], fixed: &[("limit", "200")] },
-        Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "50")] },
+        Read { operation: "list_calls", query: &[], fixed: &[("limit", "200")], after: "" },
+        Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "50")], after: "" },
         read_of("get_workspace"),
         read_of("list_assistants"),
     ],

@@ -304,6 +304,21 @@ pub fn pages(frame: &Frame, pagination: &Value, (one, many): (&str, &str)) -> Ma
     }
 }
 
+/// The links of a list that is shown in parts: to its beginning, and to its next part.
+pub fn more(frame: &Frame, after: &str) -> Markup {
+    let next = frame.continues.iter().find(|(name, _)| name == after).map(|(_, value)| value);
+    let is_later = !asked(frame, after).is_empty();
+    html! {
+        @if is_later || next.is_some() {
+            nav.pages aria-label="Pages" {
+                span {}
+                @if is_later { a.button href=(address_of(frame, &[(after, "")])) { "First page" } }
+                @if let Some(next) = next { a.button rel="next" href=(address_of(frame, &[(after, next)])) { "Next" } }
+            }
+        }
+    }
+}
+
 /// One of the icons: 16 px, drawn with the text's colour, always beside a text.
 pub fn icon(name: &str) -> Markup {
     let path = match name {

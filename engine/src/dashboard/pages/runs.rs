@@ -19,7 +19,7 @@ pub const ONE: Page = Page {
         read_of("get_simulation_run"),
         read_of("list_assistants"),
         read_of("list_simulations"),
-        Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "200")] },
+        Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "200")], after: "" },
     ],
     forms: &[],
     render: one,
@@ -31,7 +31,7 @@ pub const COMPARE: Page = Page {
     title: "Two runs",
     reads: &[
         read_of("get_simulation_run"),
-        Read { operation: "get_simulation_run", query: &[], fixed: &[("id", "{other}")] },
+        Read { operation: "get_simulation_run", query: &[], fixed: &[("id", "{other}")], after: "" },
         read_of("list_assistants"),
     ],
     forms: &[],

@@ -6,24 +6,26 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, act, carried, destroy};
 use crate::dashboard::pages::parts::{
-    asked, at, counted, empty, link, list, money, name_of, number, pages, read, table, text, when, words,
+    asked, at, counted, empty, link, list, money, more, name_of, number, pages, read, table, text, when,
+    words,
 };
-use crate::dashboard::pages::{read_of, runs};
+use crate::dashboard::pages::{choices_of, list_of, read_of, runs};
 
 /// Simulations, runs, scenarios and personas.
 pub const LIST: Page = Page {
     path: "/dashboard/simulations",
     title: "Simulations",
     reads: &[
-        Read { operation: "list_simulations", query: &["assistant_id"], fixed: &[] },
+        Read { operation: "list_simulations", query: &["assistant_id"], fixed: &[], after: "after" },
         Read {
             operation: "list_simulation_runs",
             query: &["assistant_id", "status", "batch_id", "page"],
             fixed: &[("limit", "50")],
+            after: "",
         },
         read_of("list_assistants"),
-        read_of("list_simulation_personas"),
-        read_of("list_simulation_scenarios"),
+        list_of("list_simulation_personas", "personas_after"),
+        list_of("list_simulation_scenarios", "scenarios_after"),
     ],
     forms: &["start_simulation_batch"],
     render: all,
@@ -34,9 +36,9 @@ pub const NEW: Page = Page {
     path: "/dashboard/simulations/new",
     title: "New simulation",
     reads: &[
-        read_of("list_assistants"),
-        read_of("list_simulation_personas"),
-        read_of("list_simulation_scenarios"),
+        choices_of("list_assistants"),
+        choices_of("list_simulation_personas"),
+        choices_of("list_simulation_scenarios"),
     ],
     forms: &["create_simulation"],
     render: new,
@@ -71,7 +73,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                 section.part {
                     h2 { "Simulations" }
                     @if simulations.is_empty() { p.dim { "A simulation joins an assistant, a persona and a scenario. " a href="/dashboard/simulations/new" { "Create one" } } }
-                    @else { (matrix(frame, simulations, list(runs, "runs"), assistants, personas, scenarios)) }
+                    @else { (matrix(frame, simulations, list(runs, "runs"), assistants, personas, scenarios)) (more(frame, "after")) }
                 }
                 section.part data-live[going] {
                     h2 { "Latest runs" }
@@ -155,6 +157,7 @@ fn named(frame: &Frame, title: &str, kind: &str, create: &str, resources: &Value
                                 @if kind == "scenarios" { " " span.dim { (counted(i64::try_from(list(resource, "evaluations").len()).unwrap_or_default(), "evaluation")) } } }
                             td.fit { (when(frame, text(resource, "updated_at"))) } }
                     } }))
+                (more(frame, &format!("{kind}_after")))
             }
         }
     }

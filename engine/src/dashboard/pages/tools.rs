@@ -6,15 +6,15 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, act, destroy, sentence};
 use crate::dashboard::pages::parts::{
-    Tone, at, empty, id, link, list, number, read, section, snippet, span, status, table, text, when,
+    Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{list_of, read_of};
 
 /// All tools.
 pub const LIST: Page = Page {
     path: "/dashboard/tools",
     title: "Tools",
-    reads: &[read_of("list_tools")],
+    reads: &[list_of("list_tools", "after")],
     forms: &[],
     render: all,
 };
@@ -66,6 +66,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                             td.fit.wide { (when(frame, text(tool, "updated_at"))) }
                         }
                     } }))
+                (more(frame, "after"))
             }
         },
     )

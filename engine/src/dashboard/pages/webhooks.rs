@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::pages::choices_of;
 use crate::dashboard::pages::form::{Form, act, destroy};
 use crate::dashboard::pages::parts::{
     Tone, asked, at, empty, id, link, list, number, pages, read, section, snippet, status, table, text, when,
 };
-use crate::dashboard::pages::read_of;
 
 /// All webhooks.
 pub const LIST: Page = Page {
     path: "/dashboard/webhooks",
     title: "Webhooks",
-    reads: &[read_of("list_webhooks")],
+    reads: &[choices_of("list_webhooks")],
     forms: &[],
     render: all,
 };
@@ -33,8 +33,13 @@ pub const ONE: Page = Page {
     path: "/dashboard/webhooks/{id}",
     title: "Webhook",
     reads: &[
-        read_of("list_webhooks"),
-        Read { operation: "list_webhook_deliveries", query: &["status", "page"], fixed: &[("limit", "50")] },
+        choices_of("list_webhooks"),
+        Read {
+            operation: "list_webhook_deliveries",
+            query: &["status", "page"],
+            fixed: &[("limit", "50")],
+            after: "",
+        },
     ],
     forms: &["update_webhook", "list_webhook_deliveries"],
     render: one,
