@@ -2,6 +2,7 @@
 //! converted stays a text, and the operation says what is wrong with it.
 use serde_json::{Map, Value};
 
+use super::dollars;
 use crate::base::{json, whole_number};
 
 /// The body. Names with dots are fields of an object: `speech.filler`. Lists are repeated names, or one entry a line.
@@ -34,7 +35,11 @@ fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str
     if left_out(schema, name, values) {
         return;
     }
-    if let Some(value) = convert(part(schema, name), values) {
+    let amount =
+        values.last().filter(|_| name.ends_with(dollars::SUFFIX)).and_then(|text| dollars::read(text.trim()));
+    if let Some(microusd) = amount {
+        into.insert(name.to_owned(), microusd.into());
+    } else if let Some(value) = convert(part(schema, name), values) {
         into.insert(name.to_owned(), value);
     }
 }
@@ -200,6 +205,15 @@ mod tests {
         assert_eq!(read(&[("events", "")]), json!({"events": []}));
         assert_eq!(read(&[("evaluations", r#"[{"kind": "x"}]"#)]), json!({"evaluations": [{"kind": "x"}]}));
         assert_eq!(read(&[("evaluations", r#"{"kind": "x"}"#)]), json!({"evaluations": [{"kind": "x"}]}));
+    }
+
+    #[test]
+    fn amounts_are_typed_in_dollars() {
+        let schema = json!({"properties": {"limit_microusd": {"type": ["integer", "null"]}}});
+        let read = |text| Value::Object(body(&schema, &[("limit_microusd", text)]));
+        assert_eq!(read(" 12.5 "), json!({"limit_microusd": 12_500_000}));
+        assert_eq!(read(""), json!({"limit_microusd": null}));
+        assert_eq!(read("much"), json!({"limit_microusd": "much"}));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! run the operations of the table in the name of a session, so that there is no second set of rules, queries or limits.
 mod api_calls;
 pub mod assets;
+mod dollars;
 mod fields;
 mod files;
 mod forms;

@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::dashboard::dollars;
 use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{grouped, list, prose, text, words};
 use crate::operations::by_id;
@@ -119,6 +120,9 @@ impl<'a> Form<'a> {
         }
         let path = name.replace('.', "/");
         let current = self.current.pointer(&format!("/{path}"));
+        if let Some(microusd) = current.and_then(Value::as_i64).filter(|_| name.ends_with(dollars::SUFFIX)) {
+            return Shown(vec![dollars::shown(microusd)]);
+        }
         Shown::of(current.or_else(|| self.schema_of(name).get("default")).unwrap_or(&Value::Null))
     }
 
@@ -208,6 +212,9 @@ pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -
                 }
             };
         }
+        "integer" if name.ends_with(dollars::SUFFIX) => html! {
+            input.number type="number" id=(id) name=(name) value=(value.first()) step="any" min="0" aria-describedby=[about.as_deref()] aria-invalid=[invalid];
+        },
         "integer" | "number" => html! {
             input.number type="number" id=(id) name=(name) value=(value.first()) step=[(kind(schema) == "number").then_some("any")]
                 min=[schema["minimum"].as_number()] max=[schema["maximum"].as_number()] aria-describedby=[about.as_deref()] aria-invalid=[invalid];
@@ -310,7 +317,10 @@ fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) ->
 
 fn help(schema: &Value, name: &str) -> Markup {
     // An empty field sends null where the field may be null.
-    let note = text(schema, "description").replace("; null ", "; empty ");
+    let mut note = text(schema, "description").replace("; null ", "; empty ");
+    if name.ends_with(dollars::SUFFIX) {
+        note = note.replace(", in millionths of a US dollar", "");
+    }
     html! { @if !note.is_empty() { p.help id={ (control_id(name)) "-help" } { (prose(&note)) } } }
 }
 
@@ -344,13 +354,8 @@ pub fn control_id(name: &str) -> String {
 /// `end_of_turn_min_ms` → `End of turn min (ms)`.
 pub fn label(name: &str) -> String {
     let name = name.rsplit('.').next().unwrap_or(name);
-    let units = [
-        ("_ms", " (ms)"),
-        ("_microusd", " (millionths of a dollar)"),
-        ("_db", " (dB)"),
-        ("_ids", "s"),
-        ("_id", ""),
-    ];
+    let units =
+        [("_ms", " (ms)"), (dollars::SUFFIX, " (US dollars)"), ("_db", " (dB)"), ("_ids", "s"), ("_id", "")];
     for (end, unit) in units {
         if let Some(stem) = name.strip_suffix(end) {
             return format!("{}{unit}", words(stem));

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};
-use crate::dashboard::pages::parts::{at, facts, id, money, number, read, section, snippet, text, when};
+use crate::dashboard::pages::parts::{
+    at, facts, id, list, money, number, read, section, snippet, text, when,
+};
 use crate::dashboard::pages::read_of;
 
 /// The page.
@@ -41,6 +43,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     ("Monthly limit", html! { @match at(workspace, "monthly_spend_limit_microusd").as_i64() { Some(limit) => (money(limit)), None => "none" } }),
                 ]))
                 (gauge(workspace))
+                @for warning in list(workspace, "warnings").iter().filter_map(Value::as_str) { p.help { (warning) } }
             }))
             (section("Workspace", form.wrap(&[], "/dashboard/settings", html! {
                 (form.field("name"))
