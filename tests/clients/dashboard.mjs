@@ -108,8 +108,26 @@ async function walk(email, scripts) {
   await page.getByRole('heading', { name, level: 1 }).waitFor();
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
-  const talk = page.getByRole('link', { name: 'Open the conversation' });
-  assert.match(await talk.getAttribute('href'), /voice-test\?token=/);
+  const link = page.getByRole('link', { name: 'Open in a window' });
+  await link.waitFor();
+  assert.match(await link.getAttribute('href'), /voice-test\?token=/);
+  assert.match(await page.locator('#talk iframe').getAttribute('src'), /^\/voice-test\?token=/);
+  if (scripts) {
+    // What was typed into the editor stays, and the assistant answers beside it.
+    await page.getByLabel('First message').fill('Not saved yet');
+    const before = await page.locator('#talk iframe').getAttribute('src');
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.waitForFunction((src) => document.querySelector('#talk iframe').getAttribute('src') !== src, before);
+    const talk = page.frameLocator('#talk iframe');
+    await talk.getByRole('button', { name: 'Type instead' }).click();
+    await talk.getByLabel('Your message').fill('When do you open on Saturday?');
+    await talk.getByRole('button', { name: 'Send' }).click();
+    await talk.getByText('On Saturday we open at ten').waitFor();
+    await shots(page, 'talk');
+    await talk.getByRole('button', { name: 'Hang up' }).click();
+    await talk.getByText('You hung up.').waitFor();
+    assert.equal(await page.getByLabel('First message').inputValue(), 'Not saved yet');
+  }
 
   await go('/dashboard/simulations/personas/new');
   await page.getByLabel('Name').fill('Hurried parent');
@@ -182,6 +200,20 @@ async function walk(email, scripts) {
   const state = await context.storageState();
   await context.close();
   return state;
+}
+
+/** The page as it stands, in both schemes and on a telephone. */
+async function shots(page, name) {
+  if (!SHOTS) return;
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.screenshot({ path: join(SHOTS, `${name}-${colorScheme}-${width}.png`) });
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  await page.setViewportSize({ width: 1280, height: 800 });
 }
 
 /** axe-core on every page, open to the last detail; and how wide each is on a telephone. */

@@ -40,16 +40,13 @@ try {
   await page.waitForURL(/asst_/);
 
   await click(button('Talk to it'));
-  const opening = context.waitForEvent('page');
-  await click(anchor('Open the conversation'));
-  const talk = await opening;
+  const talk = page.frameLocator('#talk iframe');
   await click(talk.getByRole('button', { name: 'Type instead', exact: true }));
   await talk.getByText('how can I help').first().waitFor();
   await talk.getByRole('textbox').fill('When are you open?');
-  await talk.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
   await talk.getByText('When are you open?').first().waitFor();
-  if (SHOTS) await talk.screenshot({ path: join(SHOTS, 'newcomer-talk.png') });
-  await talk.close();
+  if (SHOTS) await page.screenshot({ path: join(SHOTS, 'newcomer-talk.png') });
 
   await click(anchor('Simulate a caller'));
   if (SHOTS) await page.screenshot({ path: join(SHOTS, 'newcomer-simulate.png') });

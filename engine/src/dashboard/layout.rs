@@ -317,16 +317,12 @@ fn lower(message: &str) -> String {
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
 }
 
-/// A secret that is shown once: a key, what signs requests, a link to talk or to join.
+/// A secret that is shown once: a key, what signs requests, a link to join. A link to talk is shown
+/// where it belongs: beside the assistant.
 fn secret_once(answer: &Value) -> Markup {
-    let talk = answer.get("websocket_url").is_some();
     let join = answer.get("invitation").is_some();
-    let secrets = [
-        ("key", "API key", true),
-        ("signing_secret", "Signing secret", true),
-        ("url", "Link to one conversation", talk),
-        ("url", "Invitation", join),
-    ];
+    let secrets =
+        [("key", "API key", true), ("signing_secret", "Signing secret", true), ("url", "Invitation", join)];
     html! {
         @for (name, called, _) in secrets.iter().filter(|(name, _, shown)| *shown && !text(answer, name).is_empty()) {
             @let secret = text(answer, name);
@@ -336,7 +332,6 @@ fn secret_once(answer: &Value) -> Markup {
                         @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else { " – no mail could be sent. Give them this link:" } }
                 } @else { p { strong { (called) } " – copy it now. It is not shown again." } }
                 div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
-                @if talk { p { a.button.primary href=(secret) target="_blank" rel="noopener" { "Open the conversation" } } }
             }
         }
     }

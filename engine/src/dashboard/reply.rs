@@ -5,9 +5,10 @@ use maud::Markup;
 
 use crate::base::response::empty_response;
 
-/// Nothing but our own files: no inline script or style, no frame around it, no form to elsewhere.
+/// Nothing but our own files: no inline script or style, no frame around it, no form to elsewhere. In a frame, only our
+/// own page for talking to an assistant.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-    media-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    media-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// A page.
 pub(super) fn page(status: u16, markup: Markup) -> Response<Bytes> {

@@ -198,10 +198,24 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
     let version = AssistantVersion::select(&token.assistant_id).in_workspace(workspace_id);
     let spending = spending::select(services, now_ms).in_workspace(workspace_id);
     let subscribers = events::callers_subscribers().in_workspace(workspace_id);
-    let [version, spending, subscribers, used_rows] =
-        services.read([version, spending, subscribers, select_used(token)]).await?;
+    // A workspace without keys and people is closed, or being moved to another database.
+    let open = sql!(
+        "SELECT 1 AS open WHERE EXISTS
+         (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)
+         OR EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :workspace_id)",
+        workspace_id = workspace_id,
+    );
+    let [version, spending, subscribers, used_rows, open] =
+        services.read([version, spending, subscribers, select_used(token), open]).await?;
     if !used_rows.is_empty() {
         return Err(token_used().into());
+    }
+    if open.is_empty() {
+        return Err(Error::new(
+            Code::InvalidToken,
+            "The workspace of this test token has no API keys and no people any more.",
+        )
+        .into());
     }
     let version = AssistantVersion::read(&version)?;
     let found =
@@ -246,10 +260,11 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
             id = &assistant.id,
             revision = assistant.revision,
         ),
-        // A token belongs to no key; a workspace without keys is closed, or being moved to another database.
+        // A token belongs to no key. Between the read and this write, the workspace may have lost its last one.
         sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-             (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)",
+             (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)
+             AND NOT EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :workspace_id)",
             workspace_id = workspace_id,
         ),
     ]);

@@ -52,7 +52,8 @@ pub fn worklets() -> Response<Bytes> {
     response
 }
 
-/// `'self'` is for [`worklets`]; the service has no other script. Not every browser includes the page's own WebSocket in `'self'`, so its URL is listed as well.
+/// `'self'` is for [`worklets`]; the service has no other script. The dashboard shows the page in a frame; nobody else can.
+/// Not every browser includes the page's own WebSocket in `'self'`, so its URL is listed as well.
 fn policy(base_url: &str) -> String {
     let own = socket_origin(base_url);
     let own = own.split_once("://").map_or("", |(scheme, rest)| {
@@ -61,7 +62,7 @@ fn policy(base_url: &str) -> String {
     });
     format!(
         "default-src 'none'; script-src '{}' 'self'; style-src '{}'; connect-src 'self' {own}; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+         form-action 'none'; frame-ancestors 'self'",
         hash(SCRIPT),
         hash(STYLE)
     )

@@ -6,7 +6,7 @@ use sidetone_tests::visitor::{Visitor, text};
 
 /// What every page is sent with.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-    media-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    media-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// An address that no other test uses.
 fn address(name: &str) -> String {
@@ -200,6 +200,22 @@ fn sessions_are_listed_and_revoked() {
     assert_eq!((out.status, out.header("location")), (303, Some("/dashboard/sign-in")));
     assert!(desk.cookies.keys().all(|name| !name.contains("session")), "{:?}", desk.cookies);
     assert_eq!(before.clone().get("/dashboard").status, 303, "the cookie is worth nothing any more");
+}
+
+/// Somebody who signed up, and has made no API key, talks to the assistant.
+#[test]
+fn a_workspace_without_keys_can_talk() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("talks"));
+    let fields = [("name", "Desk"), ("instructions", "Be kind."), ("_then", "/dashboard/assistants/{id}?")];
+    let made = visitor.act("create_assistant", "/dashboard/keys", &fields);
+    let id = made.header("location").unwrap().split(['/', '?']).nth(3).unwrap().to_owned();
+    let here = format!("/dashboard/assistants/{id}");
+    let shown = visitor.act("create_browser_test_token", &here, &[("id", &id)]);
+    let page = text(&shown);
+    let in_frame = page.split("src=\"/voice-test?token=").nth(1).expect("the conversation, in a frame");
+    let token = in_frame.split('"').next().unwrap();
+    assert!(world.connect(&format!("/voice-test/socket?token={token}")).is_ok());
 }
 
 /// With more tools than a list's part has: every one can be reached and attached, and none is detached by a form that

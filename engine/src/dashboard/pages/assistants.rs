@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, Shown, act, control_id, destroy, label};
+use crate::dashboard::pages::form::{Form, Shown, control_id, destroy, label};
 use crate::dashboard::pages::parts::{
     asked, at, empty, id, link, list, more, number, read, section, table, text, when,
 };
-use crate::dashboard::pages::{choices_of, list_of, read_of};
+use crate::dashboard::pages::{choices_of, list_of, read_of, talk};
 
 /// All assistants.
 pub const LIST: Page = Page {
@@ -188,7 +188,6 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some((BASE, "Assistants")),
         beside: Some(html! { span.dim { "revision " (revision) } (id(assistant_id)) }),
         action: Some(html! {
-            (act(frame, "create_browser_test_token", &[("id", assistant_id)], &here, html! { button.primary { "Talk to it" } }))
             a.button href={ (here) "/simulate" } { "Simulate a caller" }
         }),
         calls: vec![
@@ -210,6 +209,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                     (send("Save", BASE))
                 }))
                 aside {
+                    (talk::panel(frame, assistant, &here))
                     (attach(frame, assistant, "set_assistant_tools", "tool_ids", "Tools", read(answers, 1), ("/dashboard/tools/new", "Create tool")))
                     (attach(frame, assistant, "set_assistant_knowledge", "knowledge_ids", "Knowledge", read(answers, 2), ("/dashboard/knowledge/new", "Add document")))
                     (section("Lately", html! {

@@ -21,6 +21,7 @@ mod settings;
 mod sign_in;
 mod simulate;
 mod simulations;
+mod talk;
 mod timeline;
 mod tools;
 mod webhooks;
