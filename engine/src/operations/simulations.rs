@@ -1,10 +1,10 @@
 //! Simulations: an assistant under test, with a persona in a scenario.
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::base::error::{Code, FieldProblem};
-use crate::base::ids::{AssistantId, PersonaId, ScenarioId, SimulationId};
+use crate::base::ids::{AssistantId, PersonaId, RunId, ScenarioId, SimulationId};
 use crate::base::limits;
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
@@ -12,9 +12,12 @@ use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::operations::resource::{self, Declared, Resource, resource};
 use crate::operations::validate;
-use crate::ports::statement::{Rows, Statement};
+use crate::ports::DatabaseError;
+use crate::ports::statement::{self, Row, Rows, Statement};
 use crate::sql;
+use crate::storage::column::Column;
 use crate::storage::fault::Fault;
+use crate::storage::runs::RunStatus;
 
 resource! {
     /// A simulation.
@@ -31,10 +34,35 @@ resource! {
             /// The name; by default the names of persona and scenario.
             name: String,
         },
+        computed: {
+            /// The latest run; null while there is none.
+            last_run: Option<LastRun> = "(SELECT json_object('id', id, 'status', status, 'passed', CASE passed WHEN 1 THEN json('true') WHEN 0 THEN json('false') END) FROM runs WHERE runs.workspace_id = simulations.workspace_id AND simulation_id = simulations.id ORDER BY id DESC LIMIT 1)",
+        },
         #[serde(skip)]
         revision,
     }
     noun: "simulation", table: "simulations", path: "/simulations"
+}
+
+/// The latest run of a simulation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LastRun {
+    /// `run_…`
+    id: RunId,
+    /// What it is doing.
+    status: RunStatus,
+    /// Whether all evaluations passed; null while it is not decided.
+    passed: Option<bool>,
+}
+
+impl Column for LastRun {
+    fn read(row: Row<'_>, column: &str) -> Result<Self, DatabaseError> {
+        row.json(column)
+    }
+
+    fn value(&self) -> statement::Value {
+        json!(self).to_string().into()
+    }
 }
 
 /// `GET /simulations`

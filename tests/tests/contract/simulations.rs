@@ -117,7 +117,7 @@ fn the_default_name_is_persona_and_scenario() {
     assert_eq!(
         made.json,
         json!({"id": made.id, "assistant_id": assistant, "persona_id": persona, "scenario_id": scenario,
-               "name": "Ada × Booking", "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "name": "Ada × Booking", "last_run": null, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let mut named = ids.clone();
     named["name"] = "Rush hour".into();
@@ -178,6 +178,24 @@ fn simulations_are_listed_by_assistant() {
     assert_eq!(world.get(format!("/simulations?assistant_id={two}")).ok().ids(), [&*b]);
     assert_eq!(world.get("/simulations?assistant_id=asst_nope").ok().json, json!([]));
     assert_eq!(world.other().get(format!("/simulations?assistant_id={one}")).ok().json, json!([]));
+}
+
+#[test]
+fn a_simulation_shows_its_latest_run() {
+    let world = World::new();
+    let simulation = world.simulation();
+    let last = || world.get(format!("/simulations/{}", simulation.id)).ok()["last_run"].clone();
+    assert_eq!((&simulation["last_run"], last()), (&json!(null), json!(null)));
+    let start = || world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7})).id;
+    let first = start();
+    world.settle(&first);
+    let second = start();
+    let run = world.settle(&second);
+    let shown = json!({"id": second, "status": run["status"], "passed": run["passed"]});
+    assert_eq!(last(), shown);
+    assert_eq!(world.get("/simulations").ok().json[0]["last_run"], shown);
+    world.delete(format!("/simulations/runs/{second}")).empty();
+    assert_eq!(last()["id"], first.as_str());
 }
 
 #[test]

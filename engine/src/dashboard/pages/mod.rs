@@ -9,6 +9,7 @@ pub(crate) mod form;
 mod history;
 mod keys;
 mod knowledge;
+mod matrix;
 mod numbers;
 mod overview;
 pub(crate) mod parts;

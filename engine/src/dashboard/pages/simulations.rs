@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, act, carried, destroy};
+use crate::dashboard::pages::form::{Form, carried, destroy};
 use crate::dashboard::pages::parts::{
     asked, at, counted, empty, link, list, money, more, name_of, number, pages, read, table, text, when,
     words,
 };
-use crate::dashboard::pages::{choices_of, list_of, read_of, runs};
+use crate::dashboard::pages::{choices_of, list_of, matrix, read_of, runs};
 
 /// Simulations, runs, scenarios and personas.
 pub const LIST: Page = Page {
@@ -50,7 +50,8 @@ pub const BASE: &str = "/dashboard/simulations";
 fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let (simulations, runs) = (list(read(answers, 0), ""), read(answers, 1));
     let (assistants, personas, scenarios) = (read(answers, 2), read(answers, 3), read(answers, 4));
-    let going = list(runs, "runs").iter().any(runs::is_going);
+    let last_goes = |simulation: &Value| runs::is_going(at(simulation, "last_run"));
+    let going = list(runs, "runs").iter().any(runs::is_going) || simulations.iter().any(last_goes);
     let nothing = simulations.is_empty() && list(scenarios, "").is_empty() && list(personas, "").is_empty();
     let strip = Strip {
         title: "Simulations".to_owned(),
@@ -73,7 +74,11 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                 section.part {
                     h2 { "Simulations" }
                     @if simulations.is_empty() { p.dim { "A simulation joins an assistant, a persona and a scenario. " a href="/dashboard/simulations/new" { "Create one" } } }
-                    @else { (matrix(frame, simulations, list(runs, "runs"), assistants, personas, scenarios)) (more(frame, "after")) }
+                    @else {
+                        (matrix::matrix(frame, simulations, assistants, personas, scenarios))
+                        (more(frame, "after"))
+                        (every_one(frame, simulations, assistants, personas, scenarios))
+                    }
                 }
                 section.part data-live[going] {
                     h2 { "Latest runs" }
@@ -115,32 +120,30 @@ fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
     }
 }
 
-fn matrix(
+/// Every simulation, to delete one.
+fn every_one(
     frame: &Frame,
     simulations: &[Value],
-    runs: &[Value],
     assistants: &Value,
     personas: &Value,
     scenarios: &Value,
 ) -> Markup {
-    table(
-        "Simulations",
-        html! { th scope="col" { "Scenario" } th.wide scope="col" { "Persona" } th.wide scope="col" { "Assistant" } th scope="col" { "Last result" } th.fit scope="col" { span.vh { "Actions" } } },
-        html! { @for simulation in simulations {
-            @let simulation_id = text(simulation, "id");
-            @let last = runs.iter().find(|run| text(run, "simulation_id") == simulation_id);
-            tr {
-                td dir="auto" { a.name href=(link("/dashboard/simulations/scenarios", text(simulation, "scenario_id"))) { (name_of(scenarios, text(simulation, "scenario_id"))) } }
-                td.wide dir="auto" { (name_of(personas, text(simulation, "persona_id"))) }
-                td.wide dir="auto" { (name_of(assistants, text(simulation, "assistant_id"))) }
-                td.fit { @if let Some(run) = last { a.plain href=(link("/dashboard/simulations/runs", text(run, "id"))) { (runs::verdict(run)) } } @else { span.none { "not run yet" } } }
-                td.fit { div.row {
-                    (act(frame, "start_simulation_run", &[("id", simulation_id), ("mode", "chat")], "/dashboard/simulations/runs/{id}", html! { button { "Run" } }))
-                    span.wide { (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are deleted, too. Scenario, persona and assistant stay.")) }
-                } }
-            }
-        } },
-    )
+    html! {
+        details.raw {
+            summary { "Edit the list" }
+            (table("Simulations",
+                html! { th scope="col" { "Scenario" } th.wide scope="col" { "Persona" } th scope="col" { "Assistant" } th.fit scope="col" { span.vh { "Actions" } } },
+                html! { @for simulation in simulations {
+                    @let simulation_id = text(simulation, "id");
+                    tr {
+                        td dir="auto" { (name_of(scenarios, text(simulation, "scenario_id"))) }
+                        td.wide dir="auto" { (name_of(personas, text(simulation, "persona_id"))) }
+                        td dir="auto" { (name_of(assistants, text(simulation, "assistant_id"))) }
+                        td.fit { (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are kept. Scenario, persona and assistant stay.")) }
+                    }
+                } }))
+        }
+    }
 }
 
 fn named(frame: &Frame, title: &str, kind: &str, create: &str, resources: &Value) -> Markup {
@@ -164,7 +167,9 @@ fn named(frame: &Frame, title: &str, kind: &str, create: &str, resources: &Value
 }
 
 fn new(frame: &Frame, answers: &[Value]) -> Markup {
-    let form = Form::new(frame, "create_simulation", &Value::Null);
+    let chosen =
+        json!({"assistant_id": asked(frame, "assistant_id"), "scenario_id": asked(frame, "scenario_id")});
+    let form = Form::new(frame, "create_simulation", &chosen);
     let choices = |at: usize| -> Vec<(String, String)> {
         list(read(answers, at), "")
             .iter()
