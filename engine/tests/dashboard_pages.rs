@@ -247,3 +247,21 @@ fn two_hundred_calls_are_two_hundred_rows() {
     assert_eq!(html.matches("<a class=\"name\"").count(), 200);
     assert!(html.len() < 200 * 800, "{} bytes: more than 800 for a row", html.len());
 }
+
+/// To look at them: writes each case as a page, with the files that it loads, to serve from there.
+#[test]
+#[ignore = "writes to the folder in SIDETONE_PAGES"]
+fn pages_to_look_at() {
+    let folder =
+        std::path::PathBuf::from(std::env::var("SIDETONE_PAGES").expect("SIDETONE_PAGES names a folder"));
+    let beside = folder.join("dashboard/assets").join(assets::hash());
+    std::fs::create_dir_all(&beside).unwrap();
+    for (name, _, content) in assets::ASSETS {
+        std::fs::write(beside.join(name), content).unwrap();
+    }
+    for (name, case) in &cases() {
+        if let Some(page) = pages::PAGES.iter().find(|page| case["page"] == page.path) {
+            std::fs::write(folder.join(format!("{name}.html")), render(page, case)).unwrap();
+        }
+    }
+}

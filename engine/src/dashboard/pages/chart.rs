@@ -36,6 +36,70 @@ pub fn bars(about: &str, labels: &[String], series: &[Series]) -> Markup {
             p.marks aria-hidden="true" {
                 @for label in ends(labels) { span { (label) } }
             }
+            (numbers(labels, &series.iter().map(|part| {
+                let counts = part.counts.iter().map(|count| if *count > 0 { count.to_string() } else { String::new() });
+                (part.name, counts.collect())
+            }).collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// The same as a table, for whoever reads rather than sees: the moments at which there is something.
+fn numbers(labels: &[String], columns: &[(&str, Vec<String>)]) -> Markup {
+    let has = |at: usize| columns.iter().any(|(_, cells)| cells.get(at).is_some_and(|cell| !cell.is_empty()));
+    html! {
+        details.numbers {
+            summary { "As a table" }
+            table {
+                thead { tr { th scope="col" { "When" } @for (name, _) in columns { th.num scope="col" { (name) } } } }
+                tbody { @for (at, label) in labels.iter().enumerate().filter(|(at, _)| has(*at)) {
+                    tr { td.fit { (label) } @for (_, cells) in columns { td.num { (cells.get(at).map_or("", String::as_str)) } } }
+                } }
+            }
+        }
+    }
+}
+
+/// Percentiles over time: a bar up to the second value, and in it one up to the first.
+pub fn percentiles(
+    about: &str,
+    names: [&str; 2],
+    labels: &[String],
+    values: &[Option<[i64; 2]>],
+    shown: &dyn Fn(i64) -> String,
+) -> Markup {
+    let most = values.iter().flatten().map(|[_, upper]| *upper).max().unwrap_or_default().max(1);
+    let width = 1000 / labels.len().max(1);
+    let height = |value: i64| (value.saturating_mul(112) / most).max(2);
+    let column = |at: usize| -> Vec<String> {
+        values
+            .iter()
+            .map(|both| both.and_then(|both| both.get(at).copied()).map(shown).unwrap_or_default())
+            .collect()
+    };
+    html! {
+        figure {
+            p.key {
+                @for (name, class) in names.iter().zip(["f-accent o6", "f-accent o3"]) {
+                    span { svg width="10" height="10" aria-hidden="true" { rect class=(class) width="10" height="10" rx="2" {} } (name) }
+                }
+                span { "highest " strong { (shown(most)) } }
+            }
+            svg.chart viewBox="0 0 1000 120" preserveAspectRatio="none" height="120" role="img" aria-label=(about) {
+                line.grid x1="0" x2="1000" y1="119.5" y2="119.5" {}
+                @for (at, (label, both)) in labels.iter().zip(values).enumerate() {
+                    @if let Some([lower, upper]) = both {
+                        g {
+                            title { (label) ": " (names[0]) " " (shown(*lower)) ", " (names[1]) " " (shown(*upper)) }
+                            rect x=(at * width) y="0" width=(width) height="120" fill="transparent" {}
+                            rect.f-accent.o3 x=(at * width + width / 8) y=(119 - height(*upper)) width=(width - width / 4) height=(height(*upper)) {}
+                            rect.f-accent.o6 x=(at * width + width / 8) y=(119 - height(*lower)) width=(width - width / 4) height=(height(*lower)) {}
+                        }
+                    }
+                }
+            }
+            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label) } } }
+            (numbers(labels, &[(names[0], column(0)), (names[1], column(1))]))
         }
     }
 }
@@ -83,6 +147,7 @@ pub fn plain_bars(about: &str, labels: &[String], values: &[i64], shown: &dyn Fn
                 }
             }
             p.marks aria-hidden="true" { @for label in ends(labels) { span { (label) } } }
+            (numbers(labels, &[("Amount", values.iter().map(|value| if *value > 0 { shown(*value) } else { String::new() }).collect())]))
         }
     }
 }

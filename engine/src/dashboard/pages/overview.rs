@@ -60,7 +60,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                         (section("Outcomes", outcomes(frame, rows)))
                         (section("Cost", costs(frame, rows)))
                     }
-                    (latency(rows))
+                    (latency(frame, calls, rows))
                 }
                 (failed(frame, rows, list(runs, "runs"), assistants))
                 @if !rows.is_empty() {
@@ -176,20 +176,36 @@ fn costs(frame: &Frame, rows: &[Value]) -> Markup {
     chart::plain_bars(&about, &labels, &sums, &money)
 }
 
-/// How long callers waited for answers: percentiles over the calls, where the list has the times of turns.
-fn latency(rows: &[Value]) -> Markup {
-    let mut waits: Vec<i64> =
-        rows.iter().flat_map(|call| list(call, "turns")).filter_map(timeline::wait).collect();
-    waits.sort_unstable();
-    let at =
-        |percent: usize| waits.get((waits.len() * percent / 100).min(waits.len().saturating_sub(1))).copied();
+/// How long callers waited for answers: percentiles of the latest calls, and over time.
+fn latency(frame: &Frame, calls: &Value, rows: &[Value]) -> Markup {
+    let waits = at(calls, "stats/waits");
+    let bars = Bars::over(frame, rows);
+    let mut each: Vec<Vec<i64>> = vec![Vec::new(); bars.count];
+    for call in rows {
+        if let Some(waits) = bars.of(call).and_then(|at| each.get_mut(at)) {
+            waits.extend(list(call, "turns").iter().filter_map(timeline::wait));
+        }
+    }
+    let over_time: Vec<Option<[i64; 2]>> = each
+        .iter_mut()
+        .map(|waits| {
+            waits.sort_unstable();
+            let percentile =
+                |percent: usize| waits.get((waits.len() * percent).div_ceil(100).saturating_sub(1));
+            Some([*percentile(50)?, *percentile(95)?])
+        })
+        .collect();
     html! {
-        @if !waits.is_empty() {
+        @if number(waits, "turns") > 0 {
             (section("How long callers waited", html! {
                 dl.figures {
-                    @for percent in [50, 90, 99] {
-                        div { dt { "p" (percent) } dd { (at(percent).map(span).unwrap_or_default()) } }
+                    @for name in ["p50", "p95", "p99"] {
+                        div { dt { (name) } dd { (span(number(waits, &format!("{name}_ms")))) } }
                     }
+                    div { dt { "Answers" } dd { (grouped(number(waits, "turns"))) } }
+                }
+                @if over_time.iter().any(Option::is_some) {
+                    (chart::percentiles("How long callers waited over time", ["p50", "p95"], &bars.labels(), &over_time, &span))
                 }
             }))
         }
