@@ -49,6 +49,7 @@ fn frame(page: &Page, case: &Value) -> Frame {
         origin: "https://voice.bluedoor.example".to_owned(),
         problem: case.get("problem").cloned(),
         typed: texts("typed"),
+        has_style: case["has_style"] != false,
         notice: case["notice"].as_str().map(str::to_owned),
         secret_once: case.get("secret").cloned(),
         continues: texts("continues"),
@@ -246,6 +247,23 @@ fn two_hundred_calls_are_two_hundred_rows() {
     let html = render(page_at("/dashboard/calls"), &case);
     assert_eq!(html.matches("<a class=\"name\"").count(), 200);
     assert!(html.len() < 200 * 800, "{} bytes: more than 800 for a row", html.len());
+}
+
+/// A first visit: all that the browser needs to paint a page comes with it, and what comes after blocks nothing.
+#[test]
+fn a_page_paints_after_one_round_trip_and_60_kb() {
+    const BYTES_MAX: usize = 60 * 1_024;
+    for (name, case) in &cases() {
+        let Some(page) = pages::PAGES.iter().find(|page| case["page"] == page.path) else { continue };
+        let mut first = case.clone();
+        first["has_style"] = json!(false);
+        let html = render(page, &first);
+        assert!(html.len() <= BYTES_MAX, "{name}: {} bytes", html.len());
+        assert!(!html.contains("rel=\"stylesheet\""), "{name}: the stylesheet is in the page");
+        for script in html.split("<script").skip(1) {
+            assert!(script.starts_with(" type=\"module\""), "{name}: a script blocks: {script:.80}");
+        }
+    }
 }
 
 /// To look at them: writes each case as a page, with the files that it loads, to serve from there.

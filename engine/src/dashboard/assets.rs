@@ -1,13 +1,30 @@
 //! What the pages load: one stylesheet and small modules of plain JavaScript, embedded in the engine.
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The stylesheet: in the page at a browser's first visit, so that it paints after one round trip; a file from then on.
+pub const STYLE: &str = include_str!("assets/app.css");
+
+/// The cookie of a browser that has the stylesheet; its value is [`hash`].
+pub const STYLE_COOKIE: &str = "sidetone_style";
+
+/// What a policy allows the stylesheet in the page by.
+pub fn style_source() -> &'static str {
+    static SOURCE: LazyLock<String> =
+        LazyLock::new(|| format!("sha256-{}", STANDARD.encode(Sha256::digest(STYLE))));
+    &SOURCE
+}
 
 /// Every file: its name, its media type and its content. Served below `/dashboard/assets/{hash}/`, where it never
 /// changes.
 pub const ASSETS: &[(&str, &str, &[u8])] = &[
-    ("app.css", CSS, include_bytes!("assets/app.css")),
+    ("app.css", CSS, STYLE.as_bytes()),
     ("app.js", SCRIPT, include_bytes!("assets/app.js")),
     ("palette.js", SCRIPT, include_bytes!("assets/palette.js")),
     ("call.js", SCRIPT, include_bytes!("assets/call.js")),

@@ -27,6 +27,8 @@ pub struct Frame {
     pub problem: Option<Value>,
     /// What was typed into it.
     pub typed: Vec<(String, String)>,
+    /// Whether the browser has the stylesheet.
+    pub has_style: bool,
     /// What was done, to say at the top of the page.
     pub notice: Option<String>,
     /// The answer of an operation which shows something once: a created key, the test of a tool.

@@ -1,5 +1,5 @@
 //! What every page has: the rail, the strip with title, action and API calls, notices, the summary of problems.
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value, json};
 
 use crate::dashboard::assets;
@@ -169,7 +169,8 @@ fn document(title: &str, frame: Option<&Frame>, body: Markup) -> Markup {
                 @if let Some(frame) = frame { meta name="csrf" content=(frame.csrf); }
                 title { (title) " · Sidetone" }
                 link rel="icon" href=(assets::url("icon.svg"));
-                link rel="stylesheet" href=(assets::url("app.css"));
+                @if frame.is_some_and(|frame| frame.has_style) { link rel="stylesheet" href=(assets::url("app.css")); }
+                @else { style data-file=(assets::url("app.css")) data-version=(assets::hash()) { (PreEscaped(assets::STYLE)) } }
                 script type="module" src=(assets::url("app.js")) {}
             }
             body { (body) }

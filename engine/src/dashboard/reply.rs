@@ -1,14 +1,22 @@
 //! Responses of the dashboard: pages with their policies, and redirects.
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use maud::Markup;
 
+use super::assets;
 use crate::base::response::empty_response;
 
-/// Nothing but our own files: no inline script or style, no frame around it, no form to elsewhere. In a frame, only our
-/// own page for talking to an assistant.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
-    media-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+/// Nothing but our own files: no inline script, no style but our own, no frame around it, no form to elsewhere. In a
+/// frame, only our own page for talking to an assistant.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' '{}'; img-src 'self' data:; connect-src 'self'; \
+         media-src 'self'; frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        assets::style_source()
+    )
+});
 
 /// A page.
 pub(super) fn page(status: u16, markup: Markup) -> Response<Bytes> {
@@ -34,7 +42,7 @@ pub(super) fn with_cookie(mut response: Response<Bytes>, cookie: &str) -> Respon
 }
 
 fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
-    set(&mut response, header::CONTENT_SECURITY_POLICY, POLICY);
+    set(&mut response, header::CONTENT_SECURITY_POLICY, &POLICY);
     set(&mut response, header::X_FRAME_OPTIONS, "DENY");
     set(&mut response, header::REFERRER_POLICY, "same-origin");
     set(&mut response, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");

@@ -63,6 +63,7 @@ pub(super) async fn page(
         problem,
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
+        has_style: visit.has_style(),
         secret_once: outcome.secret_once,
         continues: Vec::new(),
         schemas: forms.iter().map(|id| Ok((*id, schema(visit, id)?))).collect::<Result<_, Fault>>()?,

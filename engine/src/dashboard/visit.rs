@@ -4,6 +4,7 @@ use std::fmt::Write;
 use subtle::ConstantTimeEq;
 use url::Url;
 
+use super::assets;
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::RequestId;
 use crate::interfaces::api::Api;
@@ -47,6 +48,11 @@ impl<'a> Visit<'a> {
     /// The query, decoded.
     pub fn query(&self) -> Vec<(String, String)> {
         super::paths::query(self.incoming.request.uri().query().unwrap_or_default())
+    }
+
+    /// Whether the browser has this version's stylesheet.
+    pub fn has_style(&self) -> bool {
+        cookie(self.incoming.request.headers(), assets::STYLE_COOKIE) == Some(assets::hash())
     }
 
     /// The address that requests are counted under.

@@ -3,6 +3,16 @@ const root = document.documentElement;
 root.classList.add('js');
 const all = (selector, from = document) => from.querySelectorAll(selector);
 
+// The stylesheet came with the page. From now on it comes from the browser's cache, and pages are smaller.
+const style = document.querySelector('style[data-file]');
+if (style) {
+  fetch(style.dataset.file)
+    .then((answer) => {
+      if (answer.ok) document.cookie = `sidetone_style=${style.dataset.version}; path=/dashboard; max-age=31536000; samesite=lax`;
+    })
+    .catch(() => {});
+}
+
 /** Says something for a moment, also to screen readers. */
 export function say(text) {
   let toast = document.querySelector('.toast');
