@@ -8,8 +8,8 @@ use crate::conversation::EndedReason;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::live::client_rules::{ClientRules, Refusal, as_message};
 use crate::live::line::{Farewell, Line, LineRead};
+use crate::live::line_peer::LineInput;
 use crate::live::message::{self, AudioFormat, ClientMessage, ServerMessage};
-use crate::live::telephony::phone_peer::PhoneInput;
 use crate::ports::{Received, SocketMessage};
 use crate::speech::audio::Rate;
 use crate::speech::turn_times::TurnTimes;
@@ -39,9 +39,9 @@ impl BrowserLine {
             Err(refusal) => return refused(refusal),
         };
         LineRead::of(match message {
-            ClientMessage::UserText(text) => PhoneInput::Typed(text),
-            ClientMessage::Played(mark) => PhoneInput::Media(MediaEvent::Played(mark.to_string())),
-            ClientMessage::HangUp => PhoneInput::Media(MediaEvent::Stopped),
+            ClientMessage::UserText(text) => LineInput::Typed(text),
+            ClientMessage::Played(mark) => LineInput::Media(MediaEvent::Played(mark.to_string())),
+            ClientMessage::HangUp => LineInput::Media(MediaEvent::Stopped),
             ClientMessage::Heard { .. } => {
                 let message =
                     "`heard` is for clients that speak the lines themselves. Send `played` for each `mark`.";
@@ -57,12 +57,12 @@ impl BrowserLine {
             return refused(self.rules.refuse("invalid_message", message.to_owned()));
         }
         let samples = samples.iter().map(|sample| i16::from_le_bytes(*sample)).collect();
-        LineRead::of(PhoneInput::Media(MediaEvent::Audio(samples)))
+        LineRead::of(LineInput::Media(MediaEvent::Audio(samples)))
     }
 }
 
 fn refused(refusal: Refusal) -> LineRead {
-    let inputs = refusal.end.map(PhoneInput::End).into_iter().collect();
+    let inputs = refusal.end.map(LineInput::End).into_iter().collect();
     LineRead { inputs, answer: Some(refusal.answer) }
 }
 
@@ -77,8 +77,8 @@ impl Line for BrowserLine {
             Received::Message(SocketMessage::Binary(bytes)) => self.sound(&bytes),
             Received::TooLarge => refused(self.rules.too_large()),
             Received::Nothing => LineRead::default(),
-            Received::Stopping => LineRead::of(PhoneInput::End(self.rules.stopping())),
-            Received::Gone => LineRead::of(PhoneInput::Gone),
+            Received::Stopping => LineRead::of(LineInput::End(self.rules.stopping())),
+            Received::Gone => LineRead::of(LineInput::Gone),
         }
     }
 

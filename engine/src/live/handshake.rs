@@ -16,7 +16,7 @@ use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
-use crate::live::telephony::phone_socket::PhoneMedia;
+use crate::live::line_socket::LineMedia;
 use crate::live::telephony::{self, Route};
 use crate::live::voice_of_call::voice_of;
 use crate::models::{AssistantInUse, RULES_MODEL};
@@ -159,7 +159,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let assistant = &opened.assistant;
     let media = opened.is_spoken.then(|| {
         let line = BrowserLine::new(now_ms, token.max_duration_seconds, assistant.language.clone());
-        PhoneMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
+        LineMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
     });
     Ok(LiveSession {
         services: services.clone(),

@@ -3,7 +3,7 @@ use crate::base::ids::CallId;
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
-use crate::live::telephony::phone_peer::PhoneInput;
+use crate::live::line_peer::LineInput;
 use crate::ports::sockets::Movable;
 use crate::ports::{Received, SocketMessage};
 use crate::simulation::live_caller::Floor;
@@ -15,14 +15,14 @@ use crate::storage::calls::Call;
 #[derive(Debug, Default)]
 pub(in crate::live) struct LineRead {
     /// The inputs of the machine, in order.
-    pub(in crate::live) inputs: Vec<PhoneInput>,
+    pub(in crate::live) inputs: Vec<LineInput>,
     /// What is answered at once.
     pub(in crate::live) answer: Option<SocketMessage>,
 }
 
 impl LineRead {
     /// One input and no answer.
-    pub(in crate::live) fn of(input: PhoneInput) -> Self {
+    pub(in crate::live) fn of(input: LineInput) -> Self {
         Self { inputs: vec![input], answer: None }
     }
 }
@@ -102,15 +102,15 @@ impl Line for CarrierLine {
         LineRead::of(match received {
             Received::Message(message) => match self.0.read(message) {
                 Ok(events) => {
-                    let inputs = events.into_iter().map(PhoneInput::Media).collect();
+                    let inputs = events.into_iter().map(LineInput::Media).collect();
                     return LineRead { inputs, answer: None };
                 }
-                Err(_) => PhoneInput::Unreadable,
+                Err(_) => LineInput::Unreadable,
             },
-            Received::TooLarge => PhoneInput::TooLarge,
+            Received::TooLarge => LineInput::TooLarge,
             Received::Nothing => return LineRead::default(),
-            Received::Stopping => PhoneInput::Stopping,
-            Received::Gone => PhoneInput::Gone,
+            Received::Stopping => LineInput::Stopping,
+            Received::Gone => LineInput::Gone,
         })
     }
 

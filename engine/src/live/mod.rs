@@ -24,6 +24,8 @@ pub(crate) mod end_call;
 pub(crate) mod handshake;
 pub(crate) mod lease;
 mod line;
+pub(crate) mod line_peer;
+pub(crate) mod line_socket;
 pub(crate) mod message;
 mod message_rate;
 pub(crate) mod page;

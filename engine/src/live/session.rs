@@ -7,9 +7,9 @@ use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
+use crate::live::line_socket::LineMedia;
 use crate::live::simulated::RunOfSession;
 use crate::live::speech_exchanges::SpeechExchanges;
-use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
@@ -37,7 +37,7 @@ pub struct LiveSession {
     pub(crate) is_spoken: bool,
     /// The line and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads, and the
     /// rest of a session is.
-    pub(crate) media: Mutex<Option<PhoneMedia>>,
+    pub(crate) media: Mutex<Option<LineMedia>>,
     /// The simulation run that the conversation is held for.
     pub(crate) run: Option<RunOfSession>,
     pub(crate) admission: Arc<Admission>,
@@ -72,7 +72,7 @@ impl LiveSession {
     /// Holds the conversation of a run to its end. Nothing is written at the end.
     pub(super) async fn hold(
         &self,
-        media: PhoneMedia,
+        media: LineMedia,
         socket: &mut dyn Socket,
     ) -> Result<HeldConversation, Fault> {
         let ports = self.services.ports();

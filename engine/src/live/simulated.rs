@@ -12,8 +12,8 @@ use self::line::SimulatedLine;
 use super::admission::Admission;
 use super::asking::Model;
 use super::lease::JobLease;
+use super::line_socket::LineMedia;
 use super::session::LiveSession;
-use super::telephony::phone_socket::PhoneMedia;
 use super::voice_of_call::{speaker, voice_of};
 use crate::base::ids::RunId;
 use crate::base::limits::{HELD_RUN_MS_MAX, PHONE_SILENCE_MS};
@@ -126,7 +126,7 @@ impl Rehearsal<'_> {
             &costs,
             max_cost_microusd,
         );
-        let media = PhoneMedia::on_line(Box::new(SimulatedLine), voice_of(speech, &assistant, RATE));
+        let media = LineMedia::on_line(Box::new(SimulatedLine), voice_of(speech, &assistant, RATE));
         let session = LiveSession {
             services: services.clone(),
             call,

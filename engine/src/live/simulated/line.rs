@@ -7,8 +7,8 @@ use crate::carriers::MediaEvent;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::line::{Line, LineRead};
+use crate::live::line_peer::LineInput;
 use crate::live::peer::PeerEvent;
-use crate::live::telephony::phone_peer::PhoneInput;
 use crate::ports::{Received, SocketMessage};
 use crate::simulation::callers_phone::RATE;
 use crate::simulation::live_caller::Floor;
@@ -58,18 +58,18 @@ impl Line for SimulatedLine {
         LineRead::of(match received {
             Received::Message(SocketMessage::Binary(bytes)) => {
                 let samples = bytes.as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample));
-                PhoneInput::Media(MediaEvent::Audio(samples.collect()))
+                LineInput::Media(MediaEvent::Audio(samples.collect()))
             }
             Received::Message(SocketMessage::Text(text)) => match serde_json::from_str(&text) {
-                Ok(ToService::Played { mark }) => PhoneInput::Media(MediaEvent::Played(mark.to_string())),
-                Ok(ToService::Note { text }) => PhoneInput::Note(text),
-                Ok(ToService::Stop { reason, fault }) => PhoneInput::End(PeerEvent::Stop { reason, fault }),
-                Err(_) => PhoneInput::Unreadable,
+                Ok(ToService::Played { mark }) => LineInput::Media(MediaEvent::Played(mark.to_string())),
+                Ok(ToService::Note { text }) => LineInput::Note(text),
+                Ok(ToService::Stop { reason, fault }) => LineInput::End(PeerEvent::Stop { reason, fault }),
+                Err(_) => LineInput::Unreadable,
             },
-            Received::TooLarge => PhoneInput::TooLarge,
+            Received::TooLarge => LineInput::TooLarge,
             Received::Nothing => return LineRead::default(),
-            Received::Stopping => PhoneInput::Stopping,
-            Received::Gone => PhoneInput::Gone,
+            Received::Stopping => LineInput::Stopping,
+            Received::Gone => LineInput::Gone,
         })
     }
 

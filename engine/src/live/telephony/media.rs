@@ -9,9 +9,9 @@ use crate::live::admission::{Admission, Starter, admit};
 use crate::live::assistants::{self, Lookup};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
+use crate::live::line_socket::LineMedia;
 use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
-use crate::live::telephony::phone_socket::PhoneMedia;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::voice_of_call::voice_of;
 use crate::live::{LiveSession, call_journal, socket_origin};
@@ -67,7 +67,7 @@ struct Opened {
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
         let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
-        let media = Mutex::new(Some(PhoneMedia::new(carrier.media_codec(), voice)));
+        let media = Mutex::new(Some(LineMedia::new(carrier.media_codec(), voice)));
         LiveSession {
             services: services.clone(),
             call: self.call,

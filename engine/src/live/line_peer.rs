@@ -1,5 +1,6 @@
-//! A telephone call as a pure state machine: it turns the carrier's messages into [`PeerEvent`]s. What is said and spoken
-//! is the [`Voice`]'s; keys, the pace of the carrier's audio, and the end of the call are decided here.
+//! The line of a spoken conversation as a pure state machine, to a telephone, a browser or a simulated caller: it turns
+//! their messages into [`PeerEvent`]s. What is said and spoken is the [`Voice`]'s; keys, the pace of the caller's audio,
+//! and the end of the call are decided here.
 use std::collections::VecDeque;
 
 use crate::base::limits::{PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_WRONG_MESSAGES_MAX};
@@ -8,15 +9,15 @@ use crate::conversation::{CallFault, EndedReason};
 use crate::live::peer::PeerEvent;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
-pub use crate::speech::player::PlayerOutput as PhoneOutput;
+pub use crate::speech::player::PlayerOutput as LineOutput;
 use crate::speech::recorder::{Recorder, Segment};
 use crate::speech::turn_times::TurnTimes;
 use crate::speech::voice::{Party, Voice, VoiceEvent};
 
 /// An input of the machine.
 #[derive(Debug, Clone, PartialEq)]
-pub enum PhoneInput {
-    /// A parsed message from the carrier.
+pub enum LineInput {
+    /// A parsed message from the line.
     Media(MediaEvent),
     /// A message from the carrier that cannot be parsed. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
     Unreadable,
@@ -30,13 +31,13 @@ pub enum PhoneInput {
     End(PeerEvent),
     /// The model has answered.
     Answered,
-    /// A line of the assistant, to play after its earlier speech; or the rest of a line after [`PhoneInput::SayPart`].
+    /// A line of the assistant, to play after its earlier speech; or the rest of a line after [`LineInput::SayPart`].
     Say(String),
     /// A part of a line of the assistant, up to the end of a sentence.
     SayPart(String),
     /// Something arrived from a speech provider.
     Arrived(Party, ExchangeId, Arrival),
-    /// Time has passed. Due at [`PhonePeer::poll_timeout`].
+    /// Time has passed. Due at [`LinePeer::poll_timeout`].
     Tick,
     /// The service is shutting down.
     Stopping,
@@ -47,7 +48,7 @@ pub enum PhoneInput {
 /// One telephone call. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output),
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no longer than
 /// [`poll_timeout`](Self::poll_timeout).
-pub struct PhonePeer {
+pub struct LinePeer {
     rate: Rate,
     voice: Voice,
     /// If the call is recorded.
@@ -74,7 +75,7 @@ pub struct PhonePeer {
 
 const STOPPING: PeerEvent = PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform };
 
-impl PhonePeer {
+impl LinePeer {
     /// A call whose media stream, of this rate, has not begun.
     #[must_use]
     pub fn new(rate: Rate, voice: Voice) -> Self {
@@ -103,31 +104,31 @@ impl PhonePeer {
     }
 
     /// Handles an input at `now_ms`. Inputs after the end are ignored.
-    pub fn handle(&mut self, now_ms: i64, input: PhoneInput) {
+    pub fn handle(&mut self, now_ms: i64, input: LineInput) {
         if self.ended.is_some() {
             return;
         }
         match input {
-            PhoneInput::Media(event) => self.media(now_ms, event),
-            PhoneInput::Unreadable => self.wrong_message(),
-            PhoneInput::TooLarge => self.ended = Some(self.lost()),
-            PhoneInput::Typed(text) => {
+            LineInput::Media(event) => self.media(now_ms, event),
+            LineInput::Unreadable => self.wrong_message(),
+            LineInput::TooLarge => self.ended = Some(self.lost()),
+            LineInput::Typed(text) => {
                 self.voice.key_pressed(now_ms);
                 self.take_voice_events();
                 self.events.push_back(PeerEvent::Said { text, duration_ms: 0, silence_ms: 0 });
             }
-            PhoneInput::Note(text) => self.events.push_back(PeerEvent::Note(text)),
-            PhoneInput::End(end) => self.ended = Some(end),
-            PhoneInput::Answered => self.voice.model_answered(now_ms),
-            PhoneInput::Say(text) => self.voice.say(now_ms, &text),
-            PhoneInput::SayPart(text) => self.voice.say_part(now_ms, &text),
-            PhoneInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
-            PhoneInput::Tick => {
+            LineInput::Note(text) => self.events.push_back(PeerEvent::Note(text)),
+            LineInput::End(end) => self.ended = Some(end),
+            LineInput::Answered => self.voice.model_answered(now_ms),
+            LineInput::Say(text) => self.voice.say(now_ms, &text),
+            LineInput::SayPart(text) => self.voice.say_part(now_ms, &text),
+            LineInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
+            LineInput::Tick => {
                 self.voice.tick(now_ms);
                 self.report_keys(now_ms);
             }
-            PhoneInput::Stopping => self.ended = Some(STOPPING),
-            PhoneInput::Gone => self.ended = Some(PeerEvent::Gone),
+            LineInput::Stopping => self.ended = Some(STOPPING),
+            LineInput::Gone => self.ended = Some(PeerEvent::Gone),
         }
         self.take_voice_events();
         if self.ended.is_some() {
@@ -137,7 +138,7 @@ impl PhonePeer {
     }
 
     /// The next output to the carrier that is due.
-    pub fn poll_output(&mut self, now_ms: i64) -> Option<PhoneOutput> {
+    pub fn poll_output(&mut self, now_ms: i64) -> Option<LineOutput> {
         self.voice.poll_output(now_ms)
     }
 
@@ -157,7 +158,7 @@ impl PhonePeer {
         !self.events.is_empty()
     }
 
-    /// When [`PhoneInput::Tick`] and [`poll_output`](Self::poll_output) are due, without earlier inputs.
+    /// When [`LineInput::Tick`] and [`poll_output`](Self::poll_output) are due, without earlier inputs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         let keys = (!self.keys.is_empty()).then_some(self.keys_at_ms);

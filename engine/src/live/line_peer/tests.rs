@@ -23,9 +23,9 @@ fn tone() -> Voice {
 #[test]
 fn a_line_is_spoken_once_its_marks_return() {
     let mut peer = started();
-    peer.handle(0, PhoneInput::Say("Hello, this is the shop.".into()));
+    peer.handle(0, LineInput::Say("Hello, this is the shop.".into()));
     let sent = outputs(&mut peer, 0);
-    let frames = sent.iter().filter(|output| matches!(output, PhoneOutput::Audio(_))).count();
+    let frames = sent.iter().filter(|output| matches!(output, LineOutput::Audio(_))).count();
     let marks: Vec<_> = sent.iter().filter_map(mark).collect();
     let audio_ms = i64::try_from(frames).unwrap() * FRAME_MS;
     assert_eq!(marks.len(), usize::try_from(audio_ms / PHONE_MARK_MS).unwrap() + 1);
@@ -42,9 +42,9 @@ fn a_line_is_spoken_once_its_marks_return() {
 #[test]
 fn audio_is_sent_ahead_up_to_the_limit() {
     let mut peer = started();
-    peer.handle(0, PhoneInput::Say("x".repeat(1_000)));
-    let sent_ms = |sent: Vec<PhoneOutput>| {
-        let frames = sent.iter().filter(|output| matches!(output, PhoneOutput::Audio(_))).count();
+    peer.handle(0, LineInput::Say("x".repeat(1_000)));
+    let sent_ms = |sent: Vec<LineOutput>| {
+        let frames = sent.iter().filter(|output| matches!(output, LineOutput::Audio(_))).count();
         i64::try_from(frames).unwrap() * FRAME_MS
     };
     assert_eq!(sent_ms(outputs(&mut peer, 0)), PHONE_AHEAD_MS);
@@ -56,46 +56,46 @@ fn audio_is_sent_ahead_up_to_the_limit() {
 #[test]
 fn missing_marks_time_out() {
     let mut peer = started();
-    peer.handle(0, PhoneInput::Say("Hello.".into()));
+    peer.handle(0, LineInput::Say("Hello.".into()));
     outputs(&mut peer, 0);
     let late_ms = peer.poll_timeout().unwrap();
     assert_eq!(late_ms, PHONE_AHEAD_MS + PHONE_MARK_LATE_MS);
-    peer.handle(100, PhoneInput::Tick);
+    peer.handle(100, LineInput::Tick);
     assert_eq!(events(&mut peer), [PeerEvent::LineBegan { at_ms: 0 }]);
-    peer.handle(late_ms - 1, PhoneInput::Tick);
+    peer.handle(late_ms - 1, LineInput::Tick);
     assert_eq!(events(&mut peer), []);
-    peer.handle(late_ms, PhoneInput::Tick);
+    peer.handle(late_ms, LineInput::Tick);
     assert_eq!(events(&mut peer), [PeerEvent::Spoken]);
 }
 
 #[test]
 fn keys_interrupt_the_assistant_and_are_one_line() {
     let mut peer = started();
-    peer.handle(0, PhoneInput::Say("Hello.".into()));
+    peer.handle(0, LineInput::Say("Hello.".into()));
     outputs(&mut peer, 0);
-    peer.handle(0, PhoneInput::Media(MediaEvent::Dtmf('1')));
-    assert_eq!(outputs(&mut peer, 0), [PhoneOutput::Clear]);
+    peer.handle(0, LineInput::Media(MediaEvent::Dtmf('1')));
+    assert_eq!(outputs(&mut peer, 0), [LineOutput::Clear]);
     assert_eq!(events(&mut peer), [PeerEvent::Interrupted { heard_permille: 0 }]);
-    peer.handle(900, PhoneInput::Media(MediaEvent::Dtmf('2')));
+    peer.handle(900, LineInput::Media(MediaEvent::Dtmf('2')));
     assert_eq!(peer.poll_timeout(), Some(900 + PHONE_KEYS_MS));
-    peer.handle(900 + PHONE_KEYS_MS, PhoneInput::Tick);
+    peer.handle(900 + PHONE_KEYS_MS, LineInput::Tick);
     assert_eq!(events(&mut peer), [PeerEvent::Keys("12".into())]);
-    peer.handle(9_000, PhoneInput::Media(MediaEvent::Dtmf('#')));
-    peer.handle(9_000, PhoneInput::Tick);
+    peer.handle(9_000, LineInput::Media(MediaEvent::Dtmf('#')));
+    peer.handle(9_000, LineInput::Tick);
     assert_eq!(events(&mut peer), [PeerEvent::Keys("#".into())]);
 }
 
 #[test]
 fn audio_faster_than_real_time_ends_the_call() {
     let mut peer = started();
-    let seconds = |count: usize| PhoneInput::Media(MediaEvent::Audio(vec![0; count * 8_000]));
+    let seconds = |count: usize| LineInput::Media(MediaEvent::Audio(vec![0; count * 8_000]));
     peer.handle(0, seconds(10));
     assert_eq!(peer.ended(), None);
     peer.handle(1_000, seconds(2));
     assert_eq!(peer.poll_event(), Some(LOST));
     assert_eq!(peer.poll_event(), Some(LOST));
     // Audio before the start of the stream does too.
-    let mut peer = PhonePeer::new(RATE, tone());
+    let mut peer = LinePeer::new(RATE, tone());
     peer.handle(0, seconds(1));
     assert_eq!(peer.ended(), Some(&LOST));
 }
@@ -104,25 +104,25 @@ fn audio_faster_than_real_time_ends_the_call() {
 fn too_many_unreadable_messages_end_the_call() {
     let mut peer = started();
     for _ in 1..PHONE_WRONG_MESSAGES_MAX {
-        peer.handle(0, PhoneInput::Unreadable);
+        peer.handle(0, LineInput::Unreadable);
     }
     assert_eq!(peer.poll_event(), None);
-    peer.handle(0, PhoneInput::Media(MediaEvent::Complaint("no".into())));
+    peer.handle(0, LineInput::Media(MediaEvent::Complaint("no".into())));
     assert_eq!(peer.poll_event(), Some(LOST));
 }
 
 #[test]
 fn every_end_is_reported_with_its_reason() {
     for (input, event) in [
-        (PhoneInput::Media(MediaEvent::Stopped), PeerEvent::Gone),
-        (PhoneInput::Gone, PeerEvent::Gone),
-        (PhoneInput::Stopping, STOPPING),
-        (PhoneInput::TooLarge, LOST),
+        (LineInput::Media(MediaEvent::Stopped), PeerEvent::Gone),
+        (LineInput::Gone, PeerEvent::Gone),
+        (LineInput::Stopping, STOPPING),
+        (LineInput::TooLarge, LOST),
     ] {
         let mut peer = started();
         peer.handle(0, input);
-        peer.handle(0, PhoneInput::Media(MediaEvent::Dtmf('#')));
-        peer.handle(0, PhoneInput::Tick);
+        peer.handle(0, LineInput::Media(MediaEvent::Dtmf('#')));
+        peer.handle(0, LineInput::Tick);
         assert_eq!(peer.poll_event(), Some(event));
     }
 }
@@ -131,12 +131,12 @@ fn every_end_is_reported_with_its_reason() {
 #[test]
 fn a_call_replays_from_its_inputs() {
     let mut world = World::default();
-    world.plan(0, Cause::Phone(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None })));
+    world.plan(0, Cause::Phone(LineInput::Media(MediaEvent::Started { carrier_call_id: None })));
     world.plan(20, Cause::Conversation(Input::Start));
     world.plan_speech(900, "Wait");
     world.plan_speech(20_000, "Are you open?");
     for (at_ms, key) in [(40_000, '4'), (40_500, '2')] {
-        world.plan(at_ms, Cause::Phone(PhoneInput::Media(MediaEvent::Dtmf(key))));
+        world.plan(at_ms, Cause::Phone(LineInput::Media(MediaEvent::Dtmf(key))));
     }
     world.run();
     let call = &world.call;
@@ -155,45 +155,45 @@ fn a_call_replays_from_its_inputs() {
     assert!(again.sent == call.sent, "the replay sends the same audio");
 }
 
-fn started() -> PhonePeer {
-    let mut peer = PhonePeer::new(RATE, tone());
-    peer.handle(0, PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
+fn started() -> LinePeer {
+    let mut peer = LinePeer::new(RATE, tone());
+    peer.handle(0, LineInput::Media(MediaEvent::Started { carrier_call_id: None }));
     peer
 }
 
-fn outputs(peer: &mut PhonePeer, now_ms: i64) -> Vec<PhoneOutput> {
+fn outputs(peer: &mut LinePeer, now_ms: i64) -> Vec<LineOutput> {
     std::iter::from_fn(|| peer.poll_output(now_ms)).collect()
 }
 
-fn events(peer: &mut PhonePeer) -> Vec<PeerEvent> {
+fn events(peer: &mut LinePeer) -> Vec<PeerEvent> {
     std::iter::from_fn(|| peer.poll_event()).collect()
 }
 
-fn mark(output: &PhoneOutput) -> Option<u64> {
+fn mark(output: &LineOutput) -> Option<u64> {
     match output {
-        PhoneOutput::Mark(mark) => Some(*mark),
+        LineOutput::Mark(mark) => Some(*mark),
         _ => None,
     }
 }
 
-fn played(mark: u64) -> PhoneInput {
-    PhoneInput::Media(MediaEvent::Played(mark.to_string()))
+fn played(mark: u64) -> LineInput {
+    LineInput::Media(MediaEvent::Played(mark.to_string()))
 }
 
 /// The external inputs of a call: everything a replay needs.
 #[derive(Debug, Clone)]
 enum Cause {
-    Phone(PhoneInput),
+    Phone(LineInput),
     Conversation(Input),
     Tick,
 }
 
 /// Both state machines of a call, and their outputs.
 struct Call {
-    peer: PhonePeer,
+    peer: LinePeer,
     conversation: Conversation,
     outputs: Vec<Output>,
-    sent: Vec<PhoneOutput>,
+    sent: Vec<LineOutput>,
 }
 
 impl Default for Call {
@@ -212,7 +212,7 @@ impl Default for Call {
             filler: String::new(),
         };
         Self {
-            peer: PhonePeer::new(RATE, tone()),
+            peer: LinePeer::new(RATE, tone()),
             conversation: Conversation::new(setup),
             outputs: Vec::new(),
             sent: Vec::new(),
@@ -226,14 +226,14 @@ impl Call {
             Cause::Phone(input) => self.peer.handle(now_ms, input),
             Cause::Conversation(input) => self.conversation.handle(now_ms, input),
             Cause::Tick => {
-                self.peer.handle(now_ms, PhoneInput::Tick);
+                self.peer.handle(now_ms, LineInput::Tick);
                 self.conversation.handle(now_ms, Input::Tick);
             }
         }
         loop {
             while let Some(output) = self.conversation.poll() {
                 if let Output::Say { text } = &output {
-                    self.peer.handle(now_ms, PhoneInput::Say(text.clone()));
+                    self.peer.handle(now_ms, LineInput::Say(text.clone()));
                 }
                 self.outputs.push(output);
             }
@@ -266,7 +266,7 @@ impl World {
         // The silence after a line ends it.
         audio.extend([0; 16_000]);
         for (at_ms, frame) in (from_ms..).step_by(20).zip(audio.chunks(RATE.frame_samples())) {
-            self.plan(at_ms, Cause::Phone(PhoneInput::Media(MediaEvent::Audio(frame.to_vec()))));
+            self.plan(at_ms, Cause::Phone(LineInput::Media(MediaEvent::Audio(frame.to_vec()))));
         }
     }
 
@@ -301,11 +301,11 @@ impl World {
         }
         for output in self.call.sent.split_off(sent) {
             match &output {
-                PhoneOutput::Audio(_) => self.played_by_ms = self.played_by_ms.max(now_ms) + FRAME_MS,
-                PhoneOutput::Mark(mark) => self.plan(self.played_by_ms, Cause::Phone(played(*mark))),
-                PhoneOutput::Clear => {
+                LineOutput::Audio(_) => self.played_by_ms = self.played_by_ms.max(now_ms) + FRAME_MS,
+                LineOutput::Mark(mark) => self.plan(self.played_by_ms, Cause::Phone(played(*mark))),
+                LineOutput::Clear => {
                     let is_mark = |cause: &Cause| {
-                        matches!(cause, Cause::Phone(PhoneInput::Media(MediaEvent::Played(_))))
+                        matches!(cause, Cause::Phone(LineInput::Media(MediaEvent::Played(_))))
                     };
                     self.planned.retain(|_, cause| !is_mark(cause));
                     self.played_by_ms = now_ms;

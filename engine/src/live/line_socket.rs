@@ -1,4 +1,4 @@
-//! The socket of a conversation with audio, a carrier's or a browser's: connects a [`PhonePeer`] to the socket and converts
+//! The socket of a conversation with audio, a carrier's or a browser's: connects a [`LinePeer`] to the socket and converts
 //! messages with the [`Line`].
 use std::pin::pin;
 
@@ -11,9 +11,9 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::browser_line::BrowserLine;
 use crate::live::line::{CarrierLine, Farewell, Line, LineRead};
+use crate::live::line_peer::{LineInput, LineOutput, LinePeer};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
-use crate::live::telephony::phone_peer::{PhoneInput, PhoneOutput, PhonePeer};
 use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
 use crate::simulation::live_caller::Floor;
 use crate::speech::audio::Rate;
@@ -27,30 +27,30 @@ use crate::storage::calls::Call;
 const SENT_AT_ONCE_MAX: usize = 25;
 
 /// A line and a voice before their socket is open.
-pub struct PhoneMedia {
+pub struct LineMedia {
     line: Box<dyn Line>,
-    peer: PhonePeer,
+    peer: LinePeer,
 }
 
-impl PhoneMedia {
+impl LineMedia {
     /// With the carrier's codec; `voice` makes the voice for its rate.
     pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
         let line = Box::new(CarrierLine(codec));
         let rate = line.rate();
-        Self { line, peer: PhonePeer::new(rate, voice(rate)) }
+        Self { line, peer: LinePeer::new(rate, voice(rate)) }
     }
 
     /// Of a browser.
     pub(in crate::live) fn browser(line: BrowserLine, voice: impl FnOnce(Rate) -> Voice) -> Self {
         let rate = line.rate();
         let voice = voice(rate).with_marks_every(BROWSER_MARK_MS);
-        Self { line: Box::new(line), peer: PhonePeer::new(rate, voice).with_fault(CallFault::Caller) }
+        Self { line: Box::new(line), peer: LinePeer::new(rate, voice).with_fault(CallFault::Caller) }
     }
 
     /// Of a line inside this process.
     pub(in crate::live) fn on_line(line: Box<dyn Line>, voice: Voice) -> Self {
         let rate = line.rate();
-        Self { line, peer: PhonePeer::new(rate, voice).with_fault(CallFault::Platform) }
+        Self { line, peer: LinePeer::new(rate, voice).with_fault(CallFault::Platform) }
     }
 
     /// The peer on this socket. `exchanges` reach the providers of the voice.
@@ -59,24 +59,24 @@ impl PhoneMedia {
         socket: &'a mut dyn Socket,
         clock: &'a dyn Clock,
         exchanges: SpeechExchanges<'a>,
-    ) -> PhoneSocket<'a> {
-        PhoneSocket { socket, clock, exchanges, line: self.line, peer: self.peer, turn_told: None }
+    ) -> LineSocket<'a> {
+        LineSocket { socket, clock, exchanges, line: self.line, peer: self.peer, turn_told: None }
     }
 }
 
 /// The peer of a conversation with audio: the state machine and its socket.
-pub struct PhoneSocket<'a> {
+pub struct LineSocket<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
     exchanges: SpeechExchanges<'a>,
     line: Box<dyn Line>,
-    peer: PhonePeer,
+    peer: LinePeer,
     /// The last turn whose times the line was told, by the time of its transcript.
     turn_told: Option<i64>,
 }
 
-impl PhoneSocket<'_> {
-    fn handle(&mut self, input: PhoneInput) {
+impl LineSocket<'_> {
+    fn handle(&mut self, input: LineInput) {
         self.peer.handle(self.clock.now_ms(), input);
         while let Some((party, transmit)) = self.peer.poll_transmit() {
             self.exchanges.perform(party, transmit);
@@ -94,9 +94,9 @@ impl PhoneSocket<'_> {
                 && let Some(output) = self.peer.poll_output(self.clock.now_ms())
             {
                 messages.push(match output {
-                    PhoneOutput::Audio(frame) => self.line.audio(&frame),
-                    PhoneOutput::Mark(mark) => self.line.mark(mark),
-                    PhoneOutput::Clear => self.line.clear(),
+                    LineOutput::Audio(frame) => self.line.audio(&frame),
+                    LineOutput::Mark(mark) => self.line.mark(mark),
+                    LineOutput::Clear => self.line.clear(),
                 });
             }
             if messages.is_empty() {
@@ -114,7 +114,7 @@ impl PhoneSocket<'_> {
         // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
         let since_ms = self.clock.now_ms();
         if self.socket.send_all(messages).await.is_err() {
-            self.peer.handle(since_ms, PhoneInput::Gone);
+            self.peer.handle(since_ms, LineInput::Gone);
             return Err(Gone);
         }
         Ok(())
@@ -142,7 +142,7 @@ impl PhoneSocket<'_> {
             Either::Right((arrived, _)) => Err(arrived),
         };
         match next {
-            Err((party, id, arrival)) => self.handle(PhoneInput::Arrived(party, id, arrival)),
+            Err((party, id, arrival)) => self.handle(LineInput::Arrived(party, id, arrival)),
             Ok(received) => {
                 let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
                 // The answer comes first: an input may end the conversation.
@@ -158,7 +158,7 @@ impl PhoneSocket<'_> {
 
     async fn next(&mut self, until_ms: i64) -> PeerEvent {
         loop {
-            self.handle(PhoneInput::Tick);
+            self.handle(LineInput::Tick);
             // `poll_event` reports a closed socket.
             if self.flush().await.is_ok() {
                 let _ = self.tell_turn().await;
@@ -176,7 +176,7 @@ impl PhoneSocket<'_> {
 
     async fn started(&mut self, call: &Call) -> Result<(), PeerEvent> {
         if let Some(message) = self.line.opened(call) {
-            self.handle(PhoneInput::Media(MediaEvent::Started { carrier_call_id: None }));
+            self.handle(LineInput::Media(MediaEvent::Started { carrier_call_id: None }));
             return self.send(message).await.map_err(|Gone| PeerEvent::Gone);
         }
         let until_ms = self.clock.now_ms() + PHONE_START_MS;
@@ -225,7 +225,7 @@ impl PhoneSocket<'_> {
     }
 }
 
-impl Peer for PhoneSocket<'_> {
+impl Peer for LineSocket<'_> {
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
         Box::pin(self.started(call))
     }
@@ -253,7 +253,7 @@ impl Peer for PhoneSocket<'_> {
     fn say<'a>(&'a mut self, text: &'a str, is_complete: bool) -> BoxFuture<'a, Result<bool, Gone>> {
         Box::pin(async move {
             let is_spoken = self.peer.speaks_more();
-            let input = if is_complete { PhoneInput::Say } else { PhoneInput::SayPart };
+            let input = if is_complete { LineInput::Say } else { LineInput::SayPart };
             self.handle(input(text.to_owned()));
             self.flush().await.map(|()| is_spoken)
         })
@@ -287,7 +287,7 @@ impl Peer for PhoneSocket<'_> {
     }
 
     fn model_answered(&mut self) {
-        self.handle(PhoneInput::Answered);
+        self.handle(LineInput::Answered);
     }
 
     fn turns(&self) -> Vec<TurnTimes> {
@@ -394,9 +394,9 @@ mod tests {
         }
     }
 
-    fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> PhoneSocket<'a> {
+    fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> LineSocket<'a> {
         let voice = |rate| Voice::tone(rate, TurnTaking::default(), false);
-        PhoneMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
+        LineMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
     }
 
     #[test]
