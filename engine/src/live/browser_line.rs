@@ -9,7 +9,7 @@ use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::live::client_rules::{ClientRules, Refusal, as_message};
 use crate::live::line::{Farewell, Line, LineRead};
 use crate::live::line_peer::LineInput;
-use crate::live::message::{self, AudioFormat, ClientMessage, ServerMessage};
+use crate::live::message::{self, AudioFormat, ClientMessage, Introduction, ServerMessage};
 use crate::ports::{Received, SocketMessage};
 use crate::speech::audio::Rate;
 use crate::speech::turn_times::TurnTimes;
@@ -21,16 +21,14 @@ pub(super) const RATE: Rate = Rate::Khz16;
 /// The client with a test token that asked for audio.
 pub(super) struct BrowserLine {
     rules: ClientRules,
-    max_duration_seconds: u16,
-    language: String,
+    introduction: Introduction,
     started_ms: i64,
 }
 
 impl BrowserLine {
     /// The line of a socket that opens at `now_ms`.
-    pub(super) fn new(now_ms: i64, max_duration_seconds: u16, language: String) -> Self {
-        let rules = ClientRules::new(now_ms);
-        Self { rules, max_duration_seconds, language, started_ms: now_ms }
+    pub(super) fn new(now_ms: i64, introduction: Introduction) -> Self {
+        Self { rules: ClientRules::new(now_ms), introduction, started_ms: now_ms }
     }
 
     fn text(&mut self, now_ms: i64, text: &str) -> LineRead {
@@ -95,9 +93,7 @@ impl Line for BrowserLine {
     }
 
     fn opened(&mut self, call: &Call) -> Option<SocketMessage> {
-        let (max_duration_seconds, language) = (self.max_duration_seconds, self.language.as_str());
-        let audio = Some(AudioFormat::of(RATE));
-        Some(as_message(&ServerMessage::CallStarted { call, max_duration_seconds, language, audio }))
+        Some(as_message(&self.introduction.call_started(call, Some(AudioFormat::of(RATE)))))
     }
 
     fn begin(&mut self, started_ms: i64) {
@@ -113,6 +109,10 @@ impl Line for BrowserLine {
             _ => message::of_row(row),
         };
         message.as_ref().map(as_message)
+    }
+
+    fn words_so_far(&mut self, text: &str) -> Option<SocketMessage> {
+        Some(as_message(&ServerMessage::UserWords { text }))
     }
 
     fn turn(&mut self, turn: TurnTimes) -> Option<SocketMessage> {

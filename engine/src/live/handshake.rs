@@ -17,6 +17,7 @@ use crate::base::response::{error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
+use crate::live::message::Introduction;
 use crate::live::telephony::{self, Route};
 use crate::live::voice_of_call::voice_of;
 use crate::models::{AssistantInUse, RULES_MODEL};
@@ -158,7 +159,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let opened = retry_stale(|| open_call(services, &token, audio)).await?.ok_or_else(no_room)?;
     let assistant = &opened.assistant;
     let media = opened.is_spoken.then(|| {
-        let line = BrowserLine::new(now_ms, token.max_duration_seconds, assistant.language.clone());
+        let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
         LineMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
     });
     Ok(LiveSession {

@@ -74,6 +74,11 @@ pub(in crate::live) trait Line: Movable {
         None
     }
 
+    /// Reports the words of a turn that has not ended; empty once it is over.
+    fn words_so_far(&mut self, _text: &str) -> Option<SocketMessage> {
+        None
+    }
+
     /// Reports how long an answer took, once it is heard.
     fn turn(&mut self, _turn: TurnTimes) -> Option<SocketMessage> {
         None

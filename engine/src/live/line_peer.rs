@@ -242,6 +242,11 @@ impl LinePeer {
         self.voice.last_turn()
     }
 
+    /// The words of the caller's present turn, if they changed since the last call; empty once it is over.
+    pub fn take_words_so_far(&mut self) -> Option<&str> {
+        self.voice.take_words_so_far()
+    }
+
     /// The failures of speech providers since the last call.
     pub fn take_failures(&mut self) -> Vec<SpeechFailure> {
         std::mem::take(&mut self.failures)

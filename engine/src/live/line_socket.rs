@@ -135,6 +135,15 @@ impl LineSocket<'_> {
         }
     }
 
+    /// Shows what the person says while they say it, on a line that can.
+    async fn tell_words(&mut self) -> Result<(), Gone> {
+        let Some(text) = self.peer.take_words_so_far() else { return Ok(()) };
+        match self.line.words_so_far(text) {
+            Some(message) => self.send(message).await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits for one message from the carrier or a speech provider, until `until_ms` at most.
     async fn receive(&mut self, until_ms: i64) {
         let next = match select(self.socket.receive(until_ms), pin!(self.exchanges.next())).await {
@@ -160,7 +169,7 @@ impl LineSocket<'_> {
         loop {
             self.handle(LineInput::Tick);
             // `poll_event` reports a closed socket.
-            if self.flush().await.is_ok() {
+            if self.flush().await.is_ok() && self.tell_words().await.is_ok() {
                 let _ = self.tell_turn().await;
             }
             if let Some(event) = self.peer.poll_event() {

@@ -11,7 +11,7 @@ use crate::base::ids::CallId;
 use crate::base::json::{self, JsonError};
 use crate::base::limits::LIVE_TEXT_CHARS_MAX;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
-use crate::conversation::{EndedReason, TEXT_BYTES_MAX};
+use crate::conversation::{AssistantSnapshot, EndedReason, TEXT_BYTES_MAX};
 use crate::speech::audio::{FRAME_MS, Rate};
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
@@ -52,6 +52,37 @@ impl AudioFormat {
     }
 }
 
+/// What a client with a test token is told at the start.
+#[derive(Debug, Clone)]
+pub struct Introduction {
+    /// The assistant's name.
+    pub assistant_name: String,
+    /// Its language; may be empty.
+    pub language: String,
+    /// How long the conversation may last.
+    pub max_duration_seconds: u16,
+}
+
+impl Introduction {
+    /// Of this assistant.
+    pub fn of(assistant: &AssistantSnapshot, max_duration_seconds: u16) -> Self {
+        let (assistant_name, language) = (assistant.name.clone(), assistant.language.clone());
+        Self { assistant_name, language, max_duration_seconds }
+    }
+
+    /// The first message.
+    pub fn call_started<'a>(&'a self, call: &'a Call, audio: Option<AudioFormat>) -> ServerMessage<'a> {
+        let Self { assistant_name, language, max_duration_seconds } = self;
+        ServerMessage::CallStarted {
+            call,
+            max_duration_seconds: *max_duration_seconds,
+            assistant_name,
+            language,
+            audio,
+        }
+    }
+}
+
 /// A message from the service.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -62,10 +93,18 @@ pub enum ServerMessage<'a> {
         call: &'a Call,
         /// The maximum duration of the conversation, in seconds.
         max_duration_seconds: u16,
+        /// The assistant's name.
+        assistant_name: &'a str,
         /// The assistant's language (BCP 47), for a client that speaks; may be empty.
         language: &'a str,
         /// The format of the audio; null in a written conversation.
         audio: Option<AudioFormat>,
+    },
+    /// What the user has said so far in a turn that has not ended: it replaces the message before, and may still change.
+    /// Empty once the turn is over; what was said is then a [`ServerMessage::UserText`], unless it was nothing.
+    UserWords {
+        /// The words.
+        text: &'a str,
     },
     /// What the user said or typed, in a conversation with audio.
     UserText {

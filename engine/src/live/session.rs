@@ -8,6 +8,7 @@ use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
+use crate::live::message::Introduction;
 use crate::live::simulated::RunOfSession;
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::models::AssistantInUse;
@@ -58,8 +59,8 @@ impl LiveSession {
         match media {
             None => {
                 let seconds = u16::try_from(self.max_duration_ms / 1_000).unwrap_or(u16::MAX);
-                let language = self.assistant.language.clone();
-                self.drive(&mut TextPeer::new(socket, &*clock, seconds, language)).await
+                let introduction = Introduction::of(&self.assistant, seconds);
+                self.drive(&mut TextPeer::new(socket, &*clock, introduction)).await
             }
             Some(media) => {
                 let exchanges = SpeechExchanges::new(services.ports());

@@ -1,7 +1,7 @@
 //! A text client: the conversation as JSON messages.
 use super::client_rules::ClientRules;
 use super::line::Farewell;
-use super::message::{self, ClientMessage, ServerMessage};
+use super::message::{self, ClientMessage, Introduction, ServerMessage};
 use super::peer::{Peer, PeerEvent};
 use crate::base::ids::CallId;
 use crate::conversation::EndedReason;
@@ -17,21 +17,15 @@ const WRITTEN: &str =
 pub struct TextPeer<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
-    max_duration_seconds: u16,
-    language: String,
+    introduction: Introduction,
     rules: ClientRules,
 }
 
 impl<'a> TextPeer<'a> {
     /// The client of `socket`.
-    pub fn new(
-        socket: &'a mut dyn Socket,
-        clock: &'a dyn Clock,
-        max_duration_seconds: u16,
-        language: String,
-    ) -> Self {
+    pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, introduction: Introduction) -> Self {
         let rules = ClientRules::new(clock.now_ms());
-        Self { socket, clock, max_duration_seconds, language, rules }
+        Self { socket, clock, introduction, rules }
     }
 
     async fn send(&mut self, message: ServerMessage<'_>) -> Result<(), Gone> {
@@ -79,10 +73,8 @@ impl<'a> TextPeer<'a> {
 impl Peer for TextPeer<'_> {
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>> {
         Box::pin(async move {
-            let (max_duration_seconds, language) = (self.max_duration_seconds, self.language.clone());
-            let started =
-                ServerMessage::CallStarted { call, max_duration_seconds, language: &language, audio: None };
-            self.send(started).await.map_err(|Gone| PeerEvent::Gone)
+            let introduction = self.introduction.clone();
+            self.send(introduction.call_started(call, None)).await.map_err(|Gone| PeerEvent::Gone)
         })
     }
 

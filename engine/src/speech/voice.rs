@@ -1,17 +1,18 @@
 //! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
 //! for every kind of line: telephone, browser, simulation.
 mod heard;
+mod hearing;
 mod saying;
+mod words_so_far;
 
 use std::collections::VecDeque;
 
 use saying::OpenLine;
 
+use self::words_so_far::WordsSoFar;
 use super::audio::Rate;
-use super::backchannel::is_backchannel;
-use super::echo::{Echo, echo};
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
-use super::listener::{Heard, Listener};
+use super::listener::Listener;
 use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
 use super::resample::Resampler;
 use super::spoken_line::SpokenLine;
@@ -126,6 +127,8 @@ pub struct Voice {
     /// What was spoken lately, which may come back as echo.
     spoken_text: String,
     turn_clock: TurnClock,
+    /// The words of a turn that has not ended, for those who show them.
+    words_so_far: WordsSoFar,
     events: VecDeque<VoiceEvent>,
 }
 
@@ -149,6 +152,7 @@ impl Voice {
             silent_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
+            words_so_far: WordsSoFar::default(),
             events: VecDeque::new(),
         }
     }
@@ -322,77 +326,6 @@ impl Voice {
             Mouth::Tone => 0,
         };
         (heard_ms, spoken_chars)
-    }
-
-    /// Takes what the listener heard.
-    fn understand(&mut self, now_ms: i64) {
-        while let Ear::Speech(listener) = &mut self.ear
-            && let Some(heard) = listener.poll_heard()
-        {
-            self.heard(now_ms, heard);
-        }
-    }
-
-    fn heard(&mut self, now_ms: i64, heard: Heard) {
-        match heard {
-            Heard::VoiceBegan => {
-                self.resume_at_ms = None;
-                if self.is_speaking() && self.turn_taking.interruptible && !self.player.is_paused() {
-                    self.player.pause(now_ms);
-                    self.events.push_back(VoiceEvent::Paused);
-                }
-            }
-            Heard::VoiceEnded => {
-                if self.player.is_paused() {
-                    self.resume_at_ms = Some(now_ms + RESUME_MS);
-                }
-            }
-            Heard::Words(text) => {
-                if self.turn_taking.interruptible && self.is_speaking() && self.interrupts(&text) {
-                    self.interrupt(now_ms);
-                }
-            }
-            Heard::NoWords => {
-                self.resume(now_ms);
-                self.events.push_back(VoiceEvent::Noise);
-            }
-            Heard::ProbablySaid(text) => {
-                if !self.is_speaking() {
-                    self.events.push_back(VoiceEvent::ProbablySaid(text));
-                }
-            }
-            Heard::WentOn => self.events.push_back(VoiceEvent::WentOn),
-            Heard::Said { text, duration_ms, until_ms } => {
-                // An acknowledgement or an echo of a line is no turn.
-                if self.is_speaking() && (self.is_acknowledgement(&text) || self.is_echo(&text)) {
-                    self.resume(now_ms);
-                    self.events.push_back(VoiceEvent::Noise);
-                    return;
-                }
-                if self.turn_taking.interruptible {
-                    self.interrupt(now_ms);
-                }
-                self.turn_clock.turn_ended(until_ms, now_ms);
-                let silence_ms = (now_ms - until_ms).max(0);
-                self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms });
-            }
-            Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
-        }
-    }
-
-    /// Whether words over the assistant's speech interrupt it.
-    fn interrupts(&self, text: &str) -> bool {
-        text.split_whitespace().count() >= self.turn_taking.interruption_words_min
-            && !self.is_acknowledgement(text)
-            && !self.is_echo(text)
-    }
-
-    fn is_acknowledgement(&self, text: &str) -> bool {
-        is_backchannel(text, &self.turn_taking.language)
-    }
-
-    fn is_echo(&self, text: &str) -> bool {
-        echo(text, &self.spoken_text) == Echo::Yes
     }
 
     /// Cuts what the assistant says.

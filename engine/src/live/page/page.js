@@ -169,6 +169,8 @@
     state("live", "Connected");
     status("");
     at("call").textContent = message.call.id;
+    at("title").textContent = "Talk to " + message.assistant_name;
+    document.title = message.assistant_name + " · Sidetone";
     show("callid", true);
     mouth.language(message.language);
     ear.language = message.language;
@@ -209,6 +211,7 @@
       // The person is talking over it already.
       if (heardWords) mouth.cut();
     },
+    user_words: (message) => { interim(message.text); },
     user_text: (message) => { line("user", "You", message.text); at("speaking").textContent = "thinking"; },
     line_cut: (message) => { const row = rows.get(message.index); if (row) cutRow(row, message.heard); },
     turn: (message) => {
