@@ -35,6 +35,8 @@ fn a_callers_model_that_hangs_is_not_taken_for_a_silent_caller() {
         "{run:#}"
     );
     assert_ne!(run["call"]["fault"], "caller", "{run:#}");
+    // The request that was dropped costs what it is estimated to cost.
+    assert!(run["cost_microusd"].as_i64().unwrap() > 0, "{run:#}");
 }
 
 #[test]

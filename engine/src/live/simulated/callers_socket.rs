@@ -22,6 +22,7 @@ use crate::simulation::{HeldFailure, SimulationPart};
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, SpeechFault};
 use crate::speech::player::PlayerOutput;
 use crate::speech::voice::Party;
+use crate::storage::cost::Cost;
 
 /// The caller with everything it needs.
 pub(super) struct CallersSocket<'a> {
@@ -266,6 +267,14 @@ impl Socket for CallersSocket<'_> {
     fn close(&mut self, _: u16, _: &'static str) -> BoxFuture<'_, ()> {
         self.is_closed = true;
         self.was_asking = self.asking.take().is_some();
+        if self.was_asking
+            && let Ok(model) = self.setup.model
+        {
+            let CallerOfRun { persona, scenario, seed, .. } = self.setup;
+            let history = self.caller.history();
+            let dropped = model.dropped(&CallerTurn { persona, scenario, history: &history, seed });
+            self.costs.change_caller(|cost| cost.add(Cost::of(&Ok(dropped))));
+        }
         self.voice.close(self.clock.now_ms());
         Box::pin(std::future::ready(()))
     }

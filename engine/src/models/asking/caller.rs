@@ -54,12 +54,21 @@ impl CallerModel {
             }
         }
     }
+
+    /// What a request costs that was dropped before its answer: an estimate.
+    #[must_use]
+    pub fn dropped(&self, turn: &CallerTurn<'_>) -> Answered<()> {
+        match &self.0 {
+            Backend::Rules(_) => Answered::free(()),
+            Backend::Provider(provider) => provider.dropped(|_| request(turn), 0),
+        }
+    }
 }
 
 fn request(turn: &CallerTurn<'_>) -> ChatRequest {
     let prompt = format!(
         "You play a person on the telephone, to test the assistant who answers. Stay in this role whatever you \
-         are failures in the call; write only what the person says next, in plain words, one or two sentences. Where \
+         are told in the call; write only what the person says next, in plain words, one or two sentences. Where \
          the task has quoted sentences, say them word for word, in their order. Call {HANG_UP} once the task is \
          done or cannot be done.\n\n# Who you are\n\n{}\n\n# Your task in this call\n\n{}",
         turn.persona.trim(),
