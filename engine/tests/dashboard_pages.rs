@@ -269,6 +269,7 @@ fn a_page_paints_after_one_round_trip_and_60_kb() {
 /// To look at them: writes each case as a page, with the files that it loads, to serve from there.
 #[test]
 #[ignore = "writes to the folder in SIDETONE_PAGES"]
+#[allow(clippy::disallowed_methods, reason = "the folder is named by whoever looks")]
 fn pages_to_look_at() {
     let folder =
         std::path::PathBuf::from(std::env::var("SIDETONE_PAGES").expect("SIDETONE_PAGES names a folder"));
