@@ -18,7 +18,7 @@ const CONVERSATIONS: u64 = 100;
 const CONVERSATION_KB_MAX: u64 = 300;
 const RUNS: u64 = 16;
 
-/// An assistant to measure, and the memory that the service counts for it, by the bounds of `base/limits.rs`.
+/// An assistant to measure, and the memory that the service counts for it, by the bounds of `base/limits/live.rs`.
 struct Case {
     name: &'static str,
     tools: usize,

@@ -19,6 +19,8 @@ use crate::speech::voice::{Party, Voice, VoiceEvent};
 pub enum LineInput {
     /// A parsed message from the line.
     Media(MediaEvent),
+    /// So many samples should have arrived, and are lost: the line has said so.
+    Lost(usize),
     /// A message from the carrier that cannot be parsed. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
     Unreadable,
     /// A message from the carrier that exceeds the size limit.
@@ -110,6 +112,14 @@ impl LinePeer {
         }
         match input {
             LineInput::Media(event) => self.media(now_ms, event),
+            LineInput::Lost(samples) => {
+                if self.arrived(now_ms, samples) {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.lose(now_ms, samples);
+                    }
+                    self.voice.hear(now_ms, &vec![0; samples]);
+                }
+            }
             LineInput::Unreadable => self.wrong_message(),
             LineInput::TooLarge => self.ended = Some(self.lost()),
             LineInput::Typed(text) => {
@@ -275,18 +285,24 @@ impl LinePeer {
     }
 
     fn audio(&mut self, now_ms: i64, samples: &[i16]) {
-        self.samples = self.samples.saturating_add(i64::try_from(samples.len()).unwrap_or(i64::MAX));
+        if self.arrived(now_ms, samples.len()) {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.hear(now_ms, samples);
+            }
+            self.voice.hear(now_ms, samples);
+        }
+    }
+
+    /// Counts audio, and ends a call whose audio runs ahead: telephones send in real time. Whether it goes on.
+    fn arrived(&mut self, now_ms: i64, samples: usize) -> bool {
+        self.samples = self.samples.saturating_add(i64::try_from(samples).unwrap_or(i64::MAX));
         let audio_ms = self.samples.saturating_mul(1_000) / i64::from(self.rate.hz());
         let burst = |at_ms: i64| audio_ms > (now_ms - at_ms).saturating_add(PHONE_BURST_MS);
-        if self.started_at_ms.is_none_or(burst) {
-            // Telephones send in real time; faster audio is a protocol error.
+        let is_too_fast = self.started_at_ms.is_none_or(burst);
+        if is_too_fast {
             self.ended = Some(self.lost());
-            return;
         }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.hear(now_ms, samples);
-        }
-        self.voice.hear(now_ms, samples);
+        !is_too_fast
     }
 
     fn take_voice_events(&mut self) {

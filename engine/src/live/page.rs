@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use super::socket_origin;
 use crate::config::Config;
 
-const STYLE: &str = include_str!("page/page.css");
+/// The colours and typefaces of every page, and what is of this one.
+const STYLE: &str = concat!(include_str!("../base/theme.css"), include_str!("page/page.css"));
 /// One script: the browser's voice and ear, the assistant's voice, the line of time, and the page that uses them.
 const SCRIPT: &str = concat!(
     include_str!("page/speech.js"),

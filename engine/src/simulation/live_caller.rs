@@ -34,6 +34,8 @@ pub(crate) enum CallerOutput {
     Speak(PieceId, String),
     /// The line carries this audio of the caller's, in whole frames.
     Audio(Vec<i16>),
+    /// So many samples of the caller's were lost on the line after that.
+    Lost(usize),
     /// The telephone has played everything up to this mark.
     Played(u64),
     /// The assistant did not understand this line.
@@ -312,19 +314,26 @@ impl LiveCaller {
         };
     }
 
-    /// Sends the frames that are due, in one piece.
+    /// Sends the frames that are due: in one piece, unless some are lost.
     fn send_frames(&mut self, now_ms: i64) {
         let due = (now_ms - self.began_ms) / FRAME_MS - self.frames;
         self.frames += (due - FRAMES_AT_ONCE_MAX).max(0);
-        let mut samples = Vec::new();
+        let first = self.outputs.len();
         for _ in 0..due.min(FRAMES_AT_ONCE_MAX) {
             let at_ms = self.frames * FRAME_MS;
             self.frames += 1;
             let spoken = self.next_frame(self.began_ms + at_ms);
-            samples.extend(self.line.carried(at_ms, spoken.as_deref().unwrap_or(&SILENCE)));
-        }
-        if !samples.is_empty() {
-            self.outputs.push_back(CallerOutput::Audio(samples));
+            let frame = spoken.as_deref().unwrap_or(&SILENCE);
+            let is_lost = self.line.loses(at_ms);
+            let is_first = self.outputs.len() == first;
+            match (self.outputs.back_mut().filter(|_| !is_first), is_lost) {
+                (Some(CallerOutput::Lost(samples)), true) => *samples += frame.len(),
+                (Some(CallerOutput::Audio(samples)), false) => {
+                    samples.extend(self.line.carried(at_ms, frame))
+                }
+                (_, true) => self.outputs.push_back(CallerOutput::Lost(frame.len())),
+                (_, false) => self.outputs.push_back(CallerOutput::Audio(self.line.carried(at_ms, frame))),
+            }
         }
     }
 

@@ -98,4 +98,8 @@ fn a_slow_talker_on_a_bad_line_is_carried() {
     let run = case.run(&world);
     assert_eq!((&run["status"], &run["error"]), (&json!("completed"), &Value::Null), "{run:#}");
     assert!(!texts(&run, "user").is_empty(), "{run:#}");
+    let waveform = world.get(format!("/calls/{}/waveform", run["call"]["id"].as_str().unwrap())).ok();
+    let part = |name: &str| waveform[name].as_i64().unwrap();
+    let lost_percent = part("missing_ms") * 100 / part("duration_ms");
+    assert!((1..=10).contains(&lost_percent), "{lost_percent} % of {} ms", part("duration_ms"));
 }

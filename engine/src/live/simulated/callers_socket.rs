@@ -164,6 +164,7 @@ impl<'a> CallersSocket<'a> {
                     }
                 }
                 CallerOutput::Audio(samples) => self.sent.push_back(as_audio(&samples)),
+                CallerOutput::Lost(samples) => self.sent.push_back(as_message(&ToService::Lost { samples })),
                 CallerOutput::Played(mark) => self.sent.push_back(as_message(&ToService::Played { mark })),
                 CallerOutput::NotUnderstood(text) => {
                     let text = format!("Not understood: the caller said “{text}”");

@@ -30,9 +30,20 @@ pub(super) enum ToCaller {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum ToService {
-    Played { mark: u64 },
-    Note { text: String },
-    Stop { reason: EndedReason, fault: CallFault },
+    Played {
+        mark: u64,
+    },
+    /// So much of the audio is lost.
+    Lost {
+        samples: usize,
+    },
+    Note {
+        text: String,
+    },
+    Stop {
+        reason: EndedReason,
+        fault: CallFault,
+    },
 }
 
 /// A message of either side.
@@ -62,6 +73,7 @@ impl Line for SimulatedLine {
             }
             Received::Message(SocketMessage::Text(text)) => match serde_json::from_str(&text) {
                 Ok(ToService::Played { mark }) => LineInput::Media(MediaEvent::Played(mark.to_string())),
+                Ok(ToService::Lost { samples }) => LineInput::Lost(samples),
                 Ok(ToService::Note { text }) => LineInput::Note(text),
                 Ok(ToService::Stop { reason, fault }) => LineInput::End(PeerEvent::Stop { reason, fault }),
                 Err(_) => LineInput::Unreadable,

@@ -14,6 +14,8 @@ struct Call {
     notes: Vec<String>,
     marks: Vec<u64>,
     gave_up: bool,
+    /// Frames that were lost.
+    lost: usize,
     reply: CallerReply,
 }
 
@@ -27,6 +29,7 @@ impl Call {
             notes: Vec::new(),
             marks: Vec::new(),
             gave_up: false,
+            lost: 0,
             reply: CallerReply { text: reply.to_owned(), hang_up },
         }
     }
@@ -55,6 +58,11 @@ impl Call {
                 CallerOutput::Audio(samples) => {
                     let frames = samples.chunks_exact(Rate::Khz8.frame_samples());
                     self.sent.extend(frames.map(|frame| *frame.iter().max().unwrap()));
+                }
+                CallerOutput::Lost(samples) => {
+                    let frames = samples / Rate::Khz8.frame_samples();
+                    self.lost += frames;
+                    self.sent.extend(std::iter::repeat_n(0, frames));
                 }
                 CallerOutput::Played(mark) => self.marks.push(mark),
                 CallerOutput::NotUnderstood(text) => self.notes.push(text),
@@ -140,6 +148,18 @@ fn a_caller_who_is_not_understood_repeats_and_gives_up() {
     call.run(60_000);
     assert!(call.notes.len() >= 3 && call.notes.iter().all(|text| text == "Hello?"), "{:?}", call.notes);
     assert!(call.gave_up && call.spoke_at_ms().is_none());
+    assert_eq!(call.lost, call.sent.len(), "the line knows that nothing arrived");
+}
+
+#[test]
+fn the_line_knows_what_it_lost() {
+    let mut call = Call::new(Conditions { packet_loss: 20, ..Conditions::default() }, "Hello?", false);
+    call.run(20_000);
+    let share = call.lost * 100 / call.sent.len();
+    assert!((15..25).contains(&share), "{share} %");
+    let mut well = Call::new(Conditions::default(), "Hello?", false);
+    well.run(20_000);
+    assert_eq!((well.lost, well.sent.len()), (0, call.sent.len()));
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Telephone calls and their carriers.
+use super::live::LIVE_LEASE_EXTEND_MS;
+use super::live::LIVE_LEASE_MS;
+
+/// Deadline of one request to a carrier.
+pub const CARRIER_DEADLINE_MS: u64 = 15_000;
+/// Size of a carrier's response.
+pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Time a telephone rings before the carrier gives up.
+pub const PHONE_RING_SECONDS: u32 = 60;
+/// Duration of a telephone call.
+pub const PHONE_CALL_SECONDS_MAX: i64 = 3_600;
+/// A call without any sign of life (no callback, no media) for this long is ended with the status known so far. Longer than
+/// the ring time.
+pub const PHONE_CONNECT_MS: i64 = 180_000;
+/// Time between the carrier accepting a call and the telephone ringing. Carriers place one or two calls a second and queue
+/// the rest; at one a second, 1,800 queued calls fit.
+pub const PHONE_QUEUE_MS: i64 = 1_800_000;
+const _: () = assert!(PHONE_QUEUE_MS > PHONE_CONNECT_MS);
+/// Time in which a carrier reports why a call was not connected, after it closed the media socket.
+pub const PHONE_REPORT_WAIT_MS: i64 = 30_000;
+/// Time in which audio must arrive once the call is answered and its media socket is open.
+pub const PHONE_START_MS: i64 = 10_000;
+/// How often a conversation reads its leg: whether the carrier reported the end, or a hang-up was requested.
+pub const PHONE_LEG_CHECK_MS: i64 = 5_000;
+/// How often the journal records how much of the assistant's line was heard while it is spoken: after a crash, the line is
+/// cut there.
+pub const PHONE_HEARD_MS: i64 = 2_000;
+/// Unreadable or misplaced carrier messages before the call is ended: five seconds of audio.
+pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
+/// Audio sent to a carrier ahead of playback.
+pub const PHONE_AHEAD_MS: i64 = 10_000;
+/// How often the carrier is asked (by a mark) what it has played.
+pub const PHONE_MARK_MS: i64 = 1_000;
+/// The same for a browser, which answers cheaply: what was heard is known this exactly.
+pub const BROWSER_MARK_MS: i64 = 100;
+/// A line without a confirming mark counts as played this long after the end of its audio.
+pub const PHONE_MARK_LATE_MS: i64 = 2_000;
+/// Time for playing the remaining speech after a conversation. The lease is not extended during it.
+pub const PHONE_FINAL_PLAYBACK_MS: i64 = 60_000;
+const _: () = assert!(PHONE_FINAL_PLAYBACK_MS < LIVE_LEASE_MS - LIVE_LEASE_EXTEND_MS);
+/// How much earlier than the carrier's limit (which counts from the answer) a conversation ends. Otherwise the carrier ends
+/// it in the middle of a word, and the call log says that the person hung up.
+pub const PHONE_END_MARGIN_MS: i64 = PHONE_FINAL_PLAYBACK_MS + 2 * PHONE_START_MS;
+const _: () = assert!(PHONE_END_MARGIN_MS < PHONE_CALL_SECONDS_MAX * 1_000);
+/// Incoming audio that may be ahead of real time.
+pub const PHONE_BURST_MS: i64 = 10_000;
+/// Keys pressed before a pause of this length become one line.
+pub const PHONE_KEYS_MS: i64 = 2_000;
+/// Keys in one such line.
+pub const PHONE_KEYS_MAX: usize = 64;
+/// Length of the sentence that an assistant says when its model fails.
+pub const APOLOGY_CHARS_MAX: usize = 300;
+/// On a telephone, nothing heard for this long during the user's turn is a silence.
+pub const PHONE_SILENCE_MS: i64 = 20_000;
+/// Concurrent telephone calls of a workspace.
+pub const CALLS_AT_ONCE_MAX: u64 = 10_000;
+/// Largest difference between a carrier signature's time and the clock, in either direction.
+pub const CARRIER_SIGNATURE_AGE_MS_MAX: i64 = 300_000;
+/// Bytes of a carrier's error message that are passed on.
+pub const CARRIER_MESSAGE_BYTES_MAX: usize = 500;
+/// Audio in one message of a media socket.
+pub const MEDIA_CHUNK_MS_MAX: usize = 3_000;
+/// Shortest telephone call that is begun when little money is left: enough for a conversation before [`PHONE_END_MARGIN_MS`].
+pub const PHONE_CALL_SECONDS_MIN: i64 = 180;
+const _: () = assert!(PHONE_END_MARGIN_MS < PHONE_CALL_SECONDS_MIN * 1_000);
+/// How long after the end of a deleted call its carrier may still report a price, which then counts.
+pub const LATE_PRICE_MS: i64 = 24 * 60 * 60 * 1000;
