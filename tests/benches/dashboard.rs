@@ -83,10 +83,11 @@ fn filled(host: &str) -> (World, Visitor) {
     let page = text(&made);
     let at = page.find("sidetone_").expect("a key");
     let api = world.with_key(&page[at..at + "sidetone_".len() + 49]);
-    let assistant = api.post("/assistants", json!({"name": "Reception"})).created()["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let assistant =
+        api.post("/assistants", json!({"name": "Reception", "instructions": "Be kind."})).created()["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
     let of_all = NewCall { assistant_id: AssistantId::from_stored(assistant), ..new_call(&api) };
     let ids = api.direct_access();
     let calls = (0..CALLS).map(|_| NewCall { id: ids.new_id(), ..of_all.clone() });

@@ -28,6 +28,7 @@ pub const ASSETS: &[(&str, &str, &[u8])] = &[
     ("app.js", SCRIPT, include_bytes!("assets/app.js")),
     ("palette.js", SCRIPT, include_bytes!("assets/palette.js")),
     ("call.js", SCRIPT, include_bytes!("assets/call.js")),
+    ("draft.js", SCRIPT, include_bytes!("assets/draft.js")),
     ("form.js", SCRIPT, include_bytes!("assets/form.js")),
     ("talk.js", SCRIPT, include_bytes!("assets/talk.js")),
     ("icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")),

@@ -1,6 +1,7 @@
 //! Signing in with a code or a link that was sent to an address.
 use bytes::Bytes;
-use http::Response;
+use http::uri::PathAndQuery;
+use http::{Response, Uri, header};
 
 use super::pages::{SignIn, sign_in};
 use super::visit::Visit;
@@ -42,14 +43,16 @@ pub(super) async fn route(
     }))
 }
 
-/// Sends somebody without a session to the page to sign in, and back afterwards.
+/// Sends somebody without a session to the page to sign in, and back afterwards: to the page, or to that of the form.
 pub(super) fn ask(visit: &Visit<'_>) -> Response<Bytes> {
-    let uri = &visit.incoming.request.uri();
-    let next = uri.path_and_query().map(http::uri::PathAndQuery::as_str).and_then(paths::safe);
+    let request = &visit.incoming.request;
+    let page = match request.method().is_safe() {
+        true => Some(request.uri().clone()),
+        false => request.headers().get(header::REFERER).and_then(|page| page.to_str().ok()?.parse().ok()),
+    };
+    let next = page.as_ref().and_then(Uri::path_and_query).map(PathAndQuery::as_str).and_then(paths::safe);
     let to = match next {
-        Some(next) if next != HOME && visit.incoming.request.method().is_safe() => {
-            paths::with_parameter(SIGN_IN_PATH, "next", next)
-        }
+        Some(next) if next != HOME => paths::with_parameter(SIGN_IN_PATH, "next", next),
         _ => SIGN_IN_PATH.to_owned(),
     };
     let response = reply::redirect(&to);

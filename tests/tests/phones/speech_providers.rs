@@ -1,5 +1,7 @@
 //! Conversations with each speech provider's own protocol.
-use serde_json::json;
+use serde_json::{Value, json};
+use sidetone_engine::speech::speech_like::speech_like;
+use sidetone_tests::browser::{Browser, RATE};
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::speech::CHAR_MS;
 
@@ -43,6 +45,26 @@ fn a_person_talks(voice: &str, transcriber: &str) {
 #[test]
 fn each_voice_is_heard() {
     VOICES.iter().for_each(|voice| a_person_talks(voice, TRANSCRIBERS[0]));
+}
+
+/// Whoever talks in the browser sees the words while they are said; they are gone once the line is in the transcript.
+#[test]
+fn the_page_of_a_test_shows_words_while_they_are_said() {
+    let (desk, term) = desk(VOICES[0], TRANSCRIBERS[0]);
+    fakes::shared_speech().will_hear(&term, &[ASKED]);
+    let mut browser = Browser::open(&desk.world, &desk.assistant.id, "speech");
+    browser.expect("call_started");
+    browser.wait(GREETING.len() as i64 * CHAR_MS + 1_000);
+    browser.speak(&speech_like(1_200, RATE, 120.0));
+    assert_eq!(browser.expect("user_words")["text"], "When", "what the provider has understood so far");
+    let words = browser.until("the end of the turn", |browser| {
+        let is_line = |message: &Value| message["type"] == "user_text";
+        let at = browser.messages.iter().position(is_line)?;
+        let words = browser.messages.iter().take(at).filter(|message| message["type"] == "user_words");
+        Some(words.map(|message| message["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>())
+    });
+    assert_eq!(words.last().map(String::as_str), Some(""), "{words:?}");
+    assert!(words.iter().all(|text| text.is_empty() || ASKED.starts_with(text)), "{words:?}");
 }
 
 #[test]

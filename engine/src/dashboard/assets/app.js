@@ -129,6 +129,11 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) all('form[method=post] button').forEach((button) => (button.disabled = false));
 });
 
+// A form that was sent without a session: its draft waits for the sign-in, and is of no use once anything else was opened.
+const draft = sessionStorage.getItem('sidetone_draft');
+if (draft && location.pathname.startsWith('/dashboard/sign-in')) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), signedIn: true }));
+else if (draft && !JSON.parse(draft).signedIn) sessionStorage.removeItem('sidetone_draft');
+
 ready(document);
 follow();
 document.querySelector('.problem[role=alert]')?.focus({ preventScroll: true });

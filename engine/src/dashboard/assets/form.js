@@ -1,5 +1,8 @@
 // What makes forms quicker: counters, JSON that is checked while it is typed, rows in place of JSON, a preview of tools.
+import { restore } from './draft.js';
+
 const bytes = new TextEncoder();
+let changed = restore();
 
 for (const count of document.querySelectorAll('.count[data-for]')) {
   const field = document.getElementById(count.dataset.for);
@@ -172,7 +175,6 @@ for (const button of document.querySelectorAll('[data-take]')) {
 }
 
 /** What was typed is not lost by leaving the page. */
-let changed = false;
 for (const form of document.querySelectorAll('form.edit')) {
   form.addEventListener('input', () => (changed = true));
   form.addEventListener('submit', () => (changed = false));
