@@ -79,7 +79,7 @@ fn an_interrupted_line_is_cut_at_a_word() {
 fn a_server_without_voices_is_noted() {
     let (desk, _) = desk("live/alloy", "deepgram/nova-3");
     let (id, mut person) = desk.connected();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(std::time::Duration::from_secs(3));
     person.hang_up();
     let call = desk.over(&id);
     assert!(!texts(&call, "system").is_empty(), "{call}");
