@@ -212,11 +212,10 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
         return Err(token_used().into());
     }
     if open.is_empty() {
-        return Err(Error::new(
-            Code::InvalidToken,
-            "The workspace of this test token has no API keys and no people any more.",
-        )
-        .into());
+        let message = "The workspace of this test token is closed or being moved. Try again in a moment.";
+        let mut error = Error::new(Code::Unavailable, message);
+        error.retry_after_s = Some(1);
+        return Err(error.into());
     }
     let version = AssistantVersion::read(&version)?;
     let found =
