@@ -187,6 +187,7 @@ pub fn why(reason: &str) -> &'static str {
         "tool_loop" => "The model kept asking for tools instead of answering.",
         "assistant_repeating" => "The assistant said the same sentence eight times in a row.",
         "model_failed" => "The model did not answer.",
+        "speech_failed" => "The assistant could not hear or speak: its transcriber or voice failed.",
         "aborted" => "Sidetone stopped the conversation.",
         "no_answer" => "Nobody answered.",
         "busy" => "The line was busy.",
