@@ -196,11 +196,12 @@ async function walk(email, scripts) {
     await go(`/dashboard${place}`);
   }
   if (scripts) {
+    await go('/dashboard');
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('front');
     await page.getByRole('combobox').fill('webhooks');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/webhooks/);
+    await page.waitForURL(/dashboard\/webhooks/);
   }
   if (scripts) {
     // A session ends while somebody types: after the sign-in it is all there, in a form that was not sent.
