@@ -6,8 +6,11 @@ use super::visit::Visit;
 use super::{mail, paths, show, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
-use crate::base::ids::{AccountId, Id, InvitationId, WorkspaceId};
-use crate::base::limits::{INVITATION_MS, INVITATIONS_MAX, MEMBERSHIPS_MAX, PEOPLE_MAX};
+use crate::base::ids::{AccountId, Id, InvitationId, WorkspaceId, lower_bound, prefix};
+use crate::base::limits::{
+    INVITATION_MS, INVITATIONS_MAX, INVITATIONS_SENT_MAX, INVITATIONS_SENT_WINDOW_MS, MEMBERSHIPS_MAX,
+    PEOPLE_MAX,
+};
 use crate::operations::context::Context;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
@@ -130,15 +133,19 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     let email = sign_in::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;
     let role = role(fields)?;
     let (token, hash) = services.new_token();
-    // One invitation for an address: the last.
+    // One invitation for an address: the last. Each is a mail, so they are counted when they are sent, too: otherwise a
+    // stranger could have one person sent any number of them.
     let replace = sql!(
         "DELETE FROM invitations WHERE workspace_id = :ws AND (email = :email OR expires_at <= :now)",
         email = &email,
         now = visit.now_ms
     );
     let room = sql!(
-        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM invitations WHERE workspace_id = :ws) >= :most",
-        most = INVITATIONS_MAX
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM invitations WHERE workspace_id = :ws) >= :most
+         OR (SELECT COUNT(*) FROM audit_entries WHERE workspace_id = :ws AND id >= :since AND operation = 'invite_person') >= :sent",
+        most = INVITATIONS_MAX,
+        since = lower_bound(prefix::AUDIT_ENTRY, visit.now_ms - INVITATIONS_SENT_WINDOW_MS),
+        sent = INVITATIONS_SENT_MAX
     );
     let insert = sql!(
         "INSERT INTO invitations (id, workspace_id, email, role, hash, invited_by, created_at, expires_at)
@@ -240,6 +247,14 @@ pub(super) async fn remove(visit: &Visit<'_>, session: &Session, fields: &Fields
     let mut context = context(visit, session, operation, Some(id));
     context.check_role(!is_self)?;
     let mut statements = keep_an_admin(id, false);
+    if !is_self {
+        // Otherwise an admin who is removed could come back by an invitation that they made before.
+        statements.push(sql!(
+            "DELETE FROM invitations WHERE workspace_id = :ws AND (invited_by = :id
+               OR email = (SELECT email FROM accounts WHERE id = :id))",
+            id = id
+        ));
+    }
     statements.push(sql!(
         "DELETE FROM memberships WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
         id = id
@@ -276,7 +291,7 @@ fn explained(error: DatabaseError) -> Fault {
     if error.is_constraint("limit_reached") {
         return Error::new(
             Code::LimitReached,
-            "There is no room for more people or invitations. Remove one first.",
+            "There is no room for more people or invitations: remove one first. If many were invited lately, wait for an hour.",
         )
         .into();
     }

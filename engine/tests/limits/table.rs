@@ -87,6 +87,10 @@ fn dashboard() -> Vec<Limit> {
         most("workspaces of a person", count(MEMBERSHIPS_MAX)),
         most("people of a workspace", count(PEOPLE_MAX)),
         most("open invitations", count(INVITATIONS_MAX)),
+        most(
+            "invitations that are sent",
+            format!("{INVITATIONS_SENT_MAX} in {}", duration(INVITATIONS_SENT_WINDOW_MS.unsigned_abs())),
+        ),
         most("invitation", duration(INVITATION_MS.unsigned_abs())),
         most("age of an OpenID provider's document and keys", duration(OPENID_KEPT_MS.unsigned_abs())),
         most("fields of a form", count(FORM_FIELDS_MAX)),

@@ -1,5 +1,6 @@
 //! People of a workspace: invitations, roles, and the audit log of what they change.
 use serde_json::{Value, json};
+use sidetone_engine::base::limits::INVITATIONS_SENT_MAX;
 use sidetone_tests::World;
 use sidetone_tests::visitor::{Visitor, text};
 
@@ -123,6 +124,36 @@ fn a_workspace_keeps_an_admin() {
     assert_eq!(workspace(&mut other), own);
     assert_eq!(admin.act("switch_workspace", "/dashboard/sessions", &[("id", &own)]).status, 404);
     assert_eq!(other.act("remove_person", PEOPLE, &[("id", &id)]).status, 404, "gone already");
+}
+
+#[test]
+fn who_is_removed_comes_back_by_no_earlier_invitation() {
+    let world = World::new();
+    let (anna, ben, other) = (address("owner"), address("leaving"), address("leaving-2"));
+    let mut admin = Visitor::signed_in(&world, &anna);
+    let mut removed = Visitor::signed_in(&world, &ben);
+    let link = invite(&mut admin, &ben, "admin");
+    assert_eq!(join(&mut removed, &link), 303);
+    let (to_himself, to_another) =
+        (invite(&mut removed, &ben, "admin"), invite(&mut removed, &other, "admin"));
+    let kept = invite(&mut admin, &address("colleague"), "member");
+    let id = id_of(&mut admin, &ben);
+    assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &id)]).status, 303);
+    assert_eq!(join(&mut removed, &to_himself), 404);
+    assert_eq!(join(&mut Visitor::signed_in(&world, &other), &to_another), 404);
+    assert_eq!(join(&mut Visitor::signed_in(&world, &address("colleague")), &kept), 303);
+}
+
+#[test]
+fn one_person_is_not_sent_invitations_without_end() {
+    let world = World::new();
+    let mut admin = Visitor::signed_in(&world, &address("sender"));
+    let victim = address("victim");
+    for _ in 0..INVITATIONS_SENT_MAX {
+        invite(&mut admin, &victim, "member");
+    }
+    let reply = admin.act("invite_person", PEOPLE, &[("email", &victim), ("role", "member")]);
+    assert!(reply.status == 409 && text(&reply).contains("wait for an hour"), "{reply:?}");
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub const SIGN_IN_SOURCE_MAX: i64 = 20;
 pub const INVITATION_MS: i64 = 7 * 24 * 3_600_000;
 /// Open invitations of a workspace.
 pub const INVITATIONS_MAX: i64 = 100;
+/// Invitations that a workspace sends within [`INVITATIONS_SENT_WINDOW_MS`].
+pub const INVITATIONS_SENT_MAX: i64 = 100;
+/// The time over which sent invitations are counted.
+pub const INVITATIONS_SENT_WINDOW_MS: i64 = 3_600_000;
 /// People of a workspace.
 pub const PEOPLE_MAX: i64 = 200;
 /// How long an entry of the audit log is kept.

@@ -107,7 +107,7 @@ pub fn failure(frame: &Frame, error: &Value) -> Markup {
     let code = text(error, "code");
     let title = match code {
         "not_found" => "Not found",
-        "forbidden" => "Not allowed",
+        "admins_only" => "For admins only",
         _ => "This page could not be read",
     };
     let strip = Strip { title: title.to_owned(), back: Some(("/dashboard", "Overview")), ..Strip::default() };

@@ -248,7 +248,7 @@ pub(super) fn line_of(event: &SynthesizerEvent) -> LineId {
 }
 
 /// Whether a voice says something for a character.
-pub(super) fn is_spoken(c: char) -> bool {
+pub(in crate::speech) fn is_spoken(c: char) -> bool {
     c.is_alphanumeric() || "%&+=@#$€£¥§°".contains(c)
 }
 

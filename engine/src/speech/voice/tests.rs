@@ -1,4 +1,5 @@
 use super::*;
+use crate::speech::synthesizers::{self, SynthesizerKind, SynthesizerSettings};
 use crate::speech::tone::ToneEncoder;
 
 #[test]
@@ -79,4 +80,45 @@ fn each_turn_has_the_times_of_its_steps() {
         );
     }
     assert_eq!(voice.turns().len(), 2, "the greeting is no turn's");
+}
+
+#[test]
+fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
+    let settings = SynthesizerSettings {
+        base_url: "http://127.0.0.1:1/v1".to_owned(),
+        api_key: None,
+        model: None,
+        voice: "alloy".to_owned(),
+        language: None,
+        speed: None,
+    };
+    let mouth = Mouth::Speech(synthesizers::new(SynthesizerKind::OpenAi, settings));
+    let ear = Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8)));
+    let mut voice = Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false);
+    for line in ["👍", "…"] {
+        voice.say(0, line);
+        assert_eq!((voice.poll_event(), voice.poll_event()), (Some(VoiceEvent::Spoken), None), "{line}");
+        assert!(!voice.is_speaking() && voice.poll_transmit().is_none());
+    }
+    voice.say(0, "One moment, please.");
+    voice.say(0, "🙂");
+    assert_eq!(voice.poll_event(), None, "the line before it is not over");
+    let Some((party, Transmit::Request { id, .. })) = voice.poll_transmit() else { panic!("no request") };
+    let headers = vec![("content-type".to_owned(), "audio/pcm".to_owned())];
+    voice.arrived(10, party, id, Arrival::Head { status: 200, headers });
+    voice.arrived(20, party, id, Arrival::Body(vec![0; 4_800].into()));
+    voice.arrived(30, party, id, Arrival::End);
+    let mut marks = Vec::new();
+    for now_ms in [30, 500, 1_000] {
+        while let Some(output) = voice.poll_output(now_ms) {
+            marks.extend(match output {
+                PlayerOutput::Mark(mark) => Some(mark),
+                _ => None,
+            });
+        }
+    }
+    voice.played(1_000, *marks.last().unwrap());
+    let spoken = std::iter::from_fn(|| voice.poll_event()).filter(|event| *event == VoiceEvent::Spoken);
+    assert_eq!(spoken.count(), 2);
+    assert!(!voice.is_speaking());
 }
