@@ -4,6 +4,7 @@ use super::player::LineProgress;
 use super::sentence_cutter::SentenceCutter;
 use super::speakable::Speakable;
 use super::synthesizer::{LineId, WordTime};
+use super::synthesizers::has_words;
 
 /// A line being synthesized or played.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ impl SpokenLine {
             is_complete: false,
         }));
         self.parts.iter().skip(before).map(|part| part.spoken.text())
+    }
+
+    /// Whether a voice has something to say of its text so far.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.parts.iter().any(|part| has_words(part.spoken.text()))
     }
 
     /// Whether any audio was made.

@@ -23,7 +23,7 @@ mod testing;
 mod word_map;
 
 pub use fallback::Fallback;
-pub(super) use lines::is_spoken;
+pub(super) use lines::has_words;
 
 /// The rate of every provider's audio. One rate for all of them means that a change of the voice in the middle of a line
 /// needs no conversion.

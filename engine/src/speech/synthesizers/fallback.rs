@@ -1,7 +1,7 @@
 //! Several voices as one: when a voice fails, the next one goes on in the middle of the line.
 use std::collections::VecDeque;
 
-use super::lines::{Lines, audio_ms, is_spoken, line_of};
+use super::lines::{Lines, audio_ms, has_words, line_of};
 use super::rate_adapter::RateAdapter;
 use super::word_map::is_ideograph;
 use crate::speech::audio::Rate;
@@ -125,7 +125,7 @@ impl Fallback {
             });
             let next = line.parts.iter().map(|part| part.end).find(|end| {
                 let rest = line.text.get(progress.given..*end).unwrap_or_default();
-                rest.chars().any(is_spoken)
+                has_words(rest)
             });
             let Some(end) = next else {
                 match &mut progress.attempt {

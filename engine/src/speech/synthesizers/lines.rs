@@ -81,7 +81,7 @@ impl Lines {
         }
         let start = line.text.len();
         line.text.push_str(text);
-        if text.chars().any(is_spoken) {
+        if has_words(text) {
             line.parts.push(start..start + text.len());
         }
     }
@@ -247,9 +247,9 @@ pub(super) fn line_of(event: &SynthesizerEvent) -> LineId {
     }
 }
 
-/// Whether a voice says something for a character.
-pub(in crate::speech) fn is_spoken(c: char) -> bool {
-    c.is_alphanumeric() || "%&+=@#$€£¥§°".contains(c)
+/// Whether a voice says something for a text.
+pub(in crate::speech) fn has_words(text: &str) -> bool {
+    text.chars().any(|c| c.is_alphanumeric() || "%&+=@#$€£¥§°".contains(c))
 }
 
 /// Little-endian 16-bit samples in pieces of any size: a piece may end inside a sample.
@@ -290,6 +290,6 @@ pub(super) fn pieces(text: &str, bytes_max: usize) -> Vec<&str> {
         rest = after;
     }
     pieces.push(rest);
-    pieces.retain(|piece| piece.chars().any(is_spoken));
+    pieces.retain(|piece| has_words(piece));
     pieces
 }

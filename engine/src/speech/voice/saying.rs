@@ -2,7 +2,6 @@
 use super::{Mouth, Voice};
 use crate::speech::spoken_line::SpokenLine;
 use crate::speech::synthesizer::LineId;
-use crate::speech::synthesizers::is_spoken;
 use crate::speech::tone::ToneEncoder;
 
 /// A line of which more text may come.
@@ -11,8 +10,6 @@ pub(super) struct OpenLine {
     pub(super) id: LineId,
     /// Its text, if it is spoken in the tone code.
     tone_text: String,
-    /// Whether a voice has something to say of it so far.
-    has_words: bool,
     /// It was interrupted, or its voice has failed.
     pub(super) is_cut: bool,
 }
@@ -32,12 +29,14 @@ impl Voice {
                 self.player.finish_line(open.id);
                 self.turn_clock.audio_arrived(open.id, now_ms);
             }
-            Mouth::Speech(synthesizer) if open.has_words => synthesizer.finish(now_ms, open.id),
-            // "…" or an emoji: nothing to hear, and no fault of the voice.
-            Mouth::Speech(synthesizer) => {
-                synthesizer.cancel(now_ms, open.id);
-                self.with_line(open.id, |line| line.is_silent = true);
-            }
+            Mouth::Speech(synthesizer) => match self.lines.iter_mut().find(|line| line.id == open.id) {
+                // "…" or an emoji: nothing to hear, and no fault of the voice.
+                Some(line) if !line.has_words() => {
+                    line.is_silent = true;
+                    synthesizer.cancel(now_ms, open.id);
+                }
+                _ => synthesizer.finish(now_ms, open.id),
+            },
         }
         self.synthesized(now_ms);
     }
@@ -50,7 +49,7 @@ impl Voice {
             self.turn_clock.line_said(self.last_line);
             self.lines.push_back(SpokenLine::new(self.last_line));
             self.spoken_text.push(' ');
-            OpenLine { id: self.last_line, tone_text: String::new(), has_words: false, is_cut: false }
+            OpenLine { id: self.last_line, tone_text: String::new(), is_cut: false }
         });
         if open.is_cut {
             return;
@@ -65,7 +64,6 @@ impl Voice {
                 let Some(line) = self.lines.iter_mut().find(|line| line.id == open.id) else { return };
                 let texts = line.add_text(text, &self.turn_taking.language);
                 for spoken in texts.filter(|spoken| !spoken.trim().is_empty()) {
-                    open.has_words |= spoken.chars().any(is_spoken);
                     synthesizer.speak(now_ms, open.id, spoken);
                 }
             }
