@@ -142,7 +142,8 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     );
     let room = sql!(
         "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM invitations WHERE workspace_id = :ws) >= :most
-         OR (SELECT COUNT(*) FROM audit_entries WHERE workspace_id = :ws AND id >= :since AND operation = 'invite_person') >= :sent",
+         OR (SELECT COUNT(*) FROM audit_entries INDEXED BY audit_entries_of_invitations
+               WHERE workspace_id = :ws AND id >= :since AND operation = 'invite_person') >= :sent",
         most = INVITATIONS_MAX,
         since = lower_bound(prefix::AUDIT_ENTRY, visit.now_ms - INVITATIONS_SENT_WINDOW_MS),
         sent = INVITATIONS_SENT_MAX
@@ -251,7 +252,8 @@ pub(super) async fn remove(visit: &Visit<'_>, session: &Session, fields: &Fields
         // Otherwise an admin who is removed could come back by an invitation that they made before.
         statements.push(sql!(
             "DELETE FROM invitations WHERE workspace_id = :ws AND (invited_by = :id
-               OR email = (SELECT email FROM accounts WHERE id = :id))",
+               OR email = (SELECT email FROM accounts WHERE id = :id))
+             AND EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :ws AND account_id = :id)",
             id = id
         ));
     }

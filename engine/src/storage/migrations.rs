@@ -37,4 +37,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0020_waits.sql"),
     migration!("0021_assistant_revisions.sql"),
     migration!("0022_seen.sql"),
+    migration!("0023_invitations_sent.sql"),
 ];

@@ -141,6 +141,10 @@ fn who_is_removed_comes_back_by_no_earlier_invitation() {
     assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &id)]).status, 303);
     assert_eq!(join(&mut removed, &to_himself), 404);
     assert_eq!(join(&mut Visitor::signed_in(&world, &other), &to_another), 404);
+    // Somebody who is no member is not removed, and keeps an invitation that was made since.
+    let again = invite(&mut admin, &ben, "member");
+    assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &id)]).status, 404);
+    assert_eq!(join(&mut removed, &again), 303);
     assert_eq!(join(&mut Visitor::signed_in(&world, &address("colleague")), &kept), 303);
 }
 

@@ -5,6 +5,7 @@ CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
 CREATE INDEX audit_entries_by_workspace ON audit_entries (workspace_id, id);
+CREATE INDEX audit_entries_of_invitations ON audit_entries (workspace_id, id) WHERE operation = 'invite_person';
 CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
 CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
 CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
