@@ -105,6 +105,7 @@ impl Phone {
     /// The person hangs up: closes the media socket properly and notifies the service.
     #[track_caller]
     pub fn hang_up(&mut self) {
+        self.hear_out();
         self.close_media();
         self.over(EndKind::HungUp);
     }
