@@ -1,5 +1,5 @@
 // The page of a test token with the assistant's own voice, in a real Chromium whose microphone plays a file of 48 kHz stereo,
-// against the binary and a stand-in for the speech providers. Nothing in the page is replaced: its audio worklets, the
+// against the binary (SIDETONE_HOST=worker: the Worker in workerd) and a stand-in for the speech providers. Nothing in the page is replaced: its audio worklets, the
 // socket, the transcript over REST. It starts a server of its own, which knows the stand-in.
 // With SHOTS set to a folder, it also takes screenshots.
 import assert from 'node:assert/strict';
@@ -29,7 +29,8 @@ if (!process.argv.includes('--inside')) {
   };
   const here = fileURLToPath(import.meta.url);
   // The stand-in stays in this process; the checks say over IPC what it will hear, and ask what it heard.
-  const child = spawn('./with-server.sh', [process.execPath, here, '--inside'], {
+  const host = process.env.SIDETONE_HOST === 'worker' ? '../worker/with-worker.sh' : './with-server.sh';
+  const child = spawn(host, [process.execPath, here, '--inside'], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, ...settings },
   });
   child.on('message', ({ say }) => {

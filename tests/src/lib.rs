@@ -20,6 +20,7 @@ pub mod example;
 pub mod fakes;
 pub mod faults;
 pub mod host;
+pub mod input_logs;
 pub mod live_client;
 pub mod load;
 pub mod native;

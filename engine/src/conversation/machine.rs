@@ -40,7 +40,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
-/// #     apology: String::new(), filler: String::new(),
+/// #     apology: String::new(), still_there: String::new(), filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -116,6 +116,9 @@ pub struct Conversation {
     /// Whether audio of the assistant is being played.
     #[serde(default)]
     is_being_spoken: bool,
+    /// Whether the user's voice is heard.
+    #[serde(default)]
+    is_user_speaking: bool,
     /// The line that the model is still writing, if it is said meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     being_written: Option<LineBeingWritten>,
@@ -162,6 +165,7 @@ impl Conversation {
             has_filled: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
+            is_user_speaking: false,
             being_written: None,
             failure: None,
             history: Vec::new(),
@@ -202,8 +206,11 @@ impl Conversation {
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys } => self.keys(keys),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
+            Input::BrokeOff { heard_permille } => self.broke_off(heard_permille),
             Input::Heard { row, chars } => self.heard(row, chars),
             Input::Noise => {}
+            Input::VoiceBegan => self.is_user_speaking = true,
+            Input::VoiceEnded => self.is_user_speaking = false,
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
             Input::LineBegan { at_ms } => self.line_began(at_ms),

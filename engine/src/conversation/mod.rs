@@ -3,6 +3,7 @@
 //! [`Conversation`] makes the decisions and a driver executes them. [`transcript`] has the rows that result.
 mod configuration;
 mod ended_reason;
+pub mod input_log;
 mod limits;
 mod machine;
 mod model_turn;

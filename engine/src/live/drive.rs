@@ -24,18 +24,20 @@ use saying::Said;
 use self::recording::RecordingWriter;
 use super::admission::Growth;
 use super::asking::Asked;
-use super::call_journal;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
+use super::{call_inputs, call_journal};
 use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
+use crate::conversation::input_log::InputLog;
 use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, WaitingFor,
 };
 use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
+use crate::ports::statement::Statement;
 use crate::simulation::live_caller::Floor;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
@@ -71,6 +73,7 @@ pub(super) struct Drive<'a> {
     tools: ToolCaller<'a>,
     recording: RecordingWriter<'a>,
     conversation: Conversation,
+    inputs: InputLog,
     /// The latest request to the model; a new one replaces it.
     thinking: Option<Thinking<'a>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
@@ -112,7 +115,7 @@ impl<'a> Drive<'a> {
     pub(super) fn new(session: &'a LiveSession) -> Self {
         let now_ms = session.services.ports().clock.now_ms();
         let assistant = &session.assistant;
-        let conversation = Conversation::new(ConversationSetup {
+        let setup = ConversationSetup {
             id: session.call.id.to_string(),
             instructions: session.instructions.clone(),
             first_message: assistant.first_message.clone(),
@@ -129,13 +132,15 @@ impl<'a> Drive<'a> {
             },
             is_spoken: session.is_spoken,
             apology: session.apology(),
+            still_there: session.still_there().to_owned(),
             filler: assistant.speech.filler.clone(),
-        });
+        };
         Self {
             session,
             recording: RecordingWriter::new(session),
             tools: ToolCaller::new(&session.services, assistant, &session.call),
-            conversation,
+            inputs: InputLog::new(&setup),
+            conversation: Conversation::new(setup),
             thinking: None,
             calling: FuturesUnordered::new(),
             early: None,
@@ -284,9 +289,11 @@ impl<'a> Drive<'a> {
         let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
+        statements.extend(self.inputs_to_store());
         statements.extend(self.progress_of_run());
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
+        self.inputs.stored();
         self.saved_rows = self.conversation.transcript().len();
         self.extend_lease_at_ms = now_ms + LIVE_LEASE_EXTEND_MS;
         self.apply_leg(Leg::first(committed.rows.first())?);
@@ -312,35 +319,39 @@ impl<'a> Drive<'a> {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
         let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
         let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
-        let (thinking, calling) = (&mut self.thinking, &mut self.calling);
-        let (early, recording) = (&mut self.early, &mut self.recording);
-        let done = poll_fn(|context| {
-            recording.poll(context);
-            if let Some(early) = early {
-                early.poll(context);
-            }
-            if let Some(Thinking { request, question }) = thinking {
-                let request = *request;
-                if let Poll::Ready(asked) = question.answer.as_mut().poll(context) {
-                    *thinking = None;
-                    return Poll::Ready(Done::Model { request, asked });
+        loop {
+            peer.send_due().await;
+            let (thinking, calling) = (&mut self.thinking, &mut self.calling);
+            let (early, recording) = (&mut self.early, &mut self.recording);
+            let done = poll_fn(|context| {
+                recording.poll(context);
+                if let Some(early) = early {
+                    early.poll(context);
                 }
-                if question.written.take_beginning() {
-                    return Poll::Ready(Done::Began);
+                if let Some(Thinking { request, question }) = thinking {
+                    let request = *request;
+                    if let Poll::Ready(asked) = question.answer.as_mut().poll(context) {
+                        *thinking = None;
+                        return Poll::Ready(Done::Model { request, asked });
+                    }
+                    if question.written.take_beginning() {
+                        return Poll::Ready(Done::Began);
+                    }
+                    if let Some(text) = question.written.take() {
+                        return Poll::Ready(Done::Text { request, text });
+                    }
                 }
-                if let Some(text) = question.written.take() {
-                    return Poll::Ready(Done::Text { request, text });
+                match calling.poll_next_unpin(context) {
+                    Poll::Ready(Some(done)) => Poll::Ready(done),
+                    Poll::Ready(None) | Poll::Pending => Poll::Pending,
                 }
+            });
+            // Results come first: a result that is ready belongs to the line before the next event.
+            match select(pin!(done), peer.next_event(until_ms)).await {
+                Either::Left((done, _)) => return Event::Done(done),
+                Either::Right((Some(event), _)) => return Event::PeerEvent(event),
+                Either::Right((None, _)) => {}
             }
-            match calling.poll_next_unpin(context) {
-                Poll::Ready(Some(done)) => Poll::Ready(done),
-                Poll::Ready(None) | Poll::Pending => Poll::Pending,
-            }
-        });
-        // Results come first: a result that is ready belongs to the line before the next event.
-        match select(pin!(done), peer.next_event(until_ms)).await {
-            Either::Left((done, _)) => Event::Done(done),
-            Either::Right((event, _)) => Event::PeerEvent(event),
         }
     }
 
@@ -418,6 +429,7 @@ impl<'a> Drive<'a> {
             // These change the row of the line, which may be stored already.
             PeerEvent::LineBegan { .. }
             | PeerEvent::Interrupted { .. }
+            | PeerEvent::BrokeOff { .. }
             | PeerEvent::Spoken
             | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
@@ -434,14 +446,21 @@ impl<'a> Drive<'a> {
 
     /// Passes an event on, and remembers which row it cuts.
     fn settle(&mut self, at_ms: i64, event: PeerEvent) {
-        if matches!(event, PeerEvent::Interrupted { .. }) {
+        if matches!(event, PeerEvent::Interrupted { .. } | PeerEvent::BrokeOff { .. }) {
             self.cut_rows.extend(self.conversation.first_open_line());
         }
-        self.conversation.handle(at_ms, event.into_input());
+        self.inputs.handle(&mut self.conversation, at_ms, event.into_input());
     }
 
     fn handle(&mut self, input: Input) {
-        self.conversation.handle(self.now_ms(), input);
+        let now_ms = self.now_ms();
+        self.inputs.handle(&mut self.conversation, now_ms, input);
+    }
+
+    /// Adds the inputs since the last write to their log.
+    fn inputs_to_store(&self) -> Vec<Statement> {
+        let call = &self.session.call;
+        call_inputs::add(&call.workspace_id, &call.id, self.inputs.pending())
     }
 
     fn now_ms(&self) -> i64 {

@@ -313,6 +313,11 @@ impl LinePeer {
                 }
                 VoiceEvent::LineBegan { at_ms } => self.events.push_back(PeerEvent::LineBegan { at_ms }),
                 VoiceEvent::Cut(heard) => self.events.extend(PeerEvent::lines_cut(&heard)),
+                VoiceEvent::BrokeOff { heard_permille } => {
+                    self.events.push_back(PeerEvent::BrokeOff { heard_permille });
+                }
+                VoiceEvent::VoiceBegan => self.events.push_back(PeerEvent::VoiceBegan),
+                VoiceEvent::VoiceEnded => self.events.push_back(PeerEvent::VoiceEnded),
                 VoiceEvent::Paused => self.events.push_back(PeerEvent::Paused),
                 VoiceEvent::Resumed => self.events.push_back(PeerEvent::Resumed),
                 VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),

@@ -60,7 +60,15 @@ impl LineMedia {
         clock: &'a dyn Clock,
         exchanges: SpeechExchanges<'a>,
     ) -> LineSocket<'a> {
-        LineSocket { socket, clock, exchanges, line: self.line, peer: self.peer, turn_told: None }
+        LineSocket {
+            socket,
+            clock,
+            exchanges,
+            line: self.line,
+            peer: self.peer,
+            turn_told: None,
+            outbox: Vec::new(),
+        }
     }
 }
 
@@ -73,6 +81,8 @@ pub struct LineSocket<'a> {
     peer: LinePeer,
     /// The last turn whose times the line was told, by the time of its transcript.
     turn_told: Option<i64>,
+    /// Messages that were not sent yet: what the player has released is in the recording, so none of it may be lost.
+    outbox: Vec<SocketMessage>,
 }
 
 impl LineSocket<'_> {
@@ -83,64 +93,61 @@ impl LineSocket<'_> {
         }
     }
 
+    /// Puts outputs that are due into the outbox, as many as are sent at once.
+    fn take_outputs(&mut self) {
+        while self.outbox.len() < SENT_AT_ONCE_MAX
+            && let Some(output) = self.peer.poll_output(self.clock.now_ms())
+        {
+            self.outbox.push(match output {
+                LineOutput::Audio(frame) => self.line.audio(&frame),
+                LineOutput::Mark(mark) => self.line.mark(mark),
+                LineOutput::Clear => self.line.clear(),
+            });
+        }
+    }
+
     /// Sends all outputs that are due.
     async fn flush(&mut self) -> Result<(), Gone> {
-        if self.peer.ended() == Some(&PeerEvent::Gone) {
+        if self.is_gone() {
+            self.outbox.clear();
             return Err(Gone);
         }
         loop {
-            let mut messages = Vec::new();
-            while messages.len() < SENT_AT_ONCE_MAX
-                && let Some(output) = self.peer.poll_output(self.clock.now_ms())
-            {
-                messages.push(match output {
-                    LineOutput::Audio(frame) => self.line.audio(&frame),
-                    LineOutput::Mark(mark) => self.line.mark(mark),
-                    LineOutput::Clear => self.line.clear(),
-                });
-            }
-            if messages.is_empty() {
+            self.take_outputs();
+            if self.outbox.is_empty() {
                 return Ok(());
             }
-            self.send_all(messages).await?;
+            // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
+            let since_ms = self.clock.now_ms();
+            if self.socket.send_all(std::mem::take(&mut self.outbox)).await.is_err() {
+                self.peer.handle(since_ms, LineInput::Gone);
+                return Err(Gone);
+            }
         }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.peer.ended() == Some(&PeerEvent::Gone)
     }
 
     async fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
-        self.send_all(vec![message]).await
-    }
-
-    async fn send_all(&mut self, messages: Vec<SocketMessage>) -> Result<(), Gone> {
-        // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
-        let since_ms = self.clock.now_ms();
-        if self.socket.send_all(messages).await.is_err() {
-            self.peer.handle(since_ms, LineInput::Gone);
-            return Err(Gone);
-        }
-        Ok(())
+        self.outbox.push(message);
+        self.flush().await
     }
 
     /// Tells the line the times of the latest turn, once its answer is heard.
-    async fn tell_turn(&mut self) -> Result<(), Gone> {
-        let Some(turn) = self.peer.last_turn().filter(|turn| turn.heard_first_ms.is_some()) else {
-            return Ok(());
-        };
-        if self.turn_told == turn.transcript_ms {
-            return Ok(());
-        }
-        self.turn_told = turn.transcript_ms;
-        match self.line.turn(turn) {
-            Some(message) => self.send(message).await,
-            None => Ok(()),
+    fn tell_turn(&mut self) {
+        let Some(turn) = self.peer.last_turn().filter(|turn| turn.heard_first_ms.is_some()) else { return };
+        if self.turn_told != turn.transcript_ms {
+            self.turn_told = turn.transcript_ms;
+            self.outbox.extend(self.line.turn(turn));
         }
     }
 
     /// Shows what the person says while they say it, on a line that can.
-    async fn tell_words(&mut self) -> Result<(), Gone> {
-        let Some(text) = self.peer.take_words_so_far() else { return Ok(()) };
-        match self.line.words_so_far(text) {
-            Some(message) => self.send(message).await,
-            None => Ok(()),
+    fn tell_words(&mut self) {
+        if let Some(text) = self.peer.take_words_so_far() {
+            self.outbox.extend(self.line.words_so_far(text));
         }
     }
 
@@ -154,32 +161,42 @@ impl LineSocket<'_> {
             Err((party, id, arrival)) => self.handle(LineInput::Arrived(party, id, arrival)),
             Ok(received) => {
                 let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
-                // The answer comes first: an input may end the conversation.
-                if let Some(answer) = answer
-                    && self.send(answer).await.is_err()
-                {
-                    return;
-                }
+                self.outbox.extend(answer);
                 inputs.into_iter().for_each(|input| self.handle(input));
             }
         }
     }
 
-    async fn next(&mut self, until_ms: i64) -> PeerEvent {
+    /// The next event; `None` if something must be sent first.
+    async fn event(&mut self, until_ms: i64) -> Option<PeerEvent> {
         loop {
             self.handle(LineInput::Tick);
-            // `poll_event` reports a closed socket.
-            if self.flush().await.is_ok() && self.tell_words().await.is_ok() {
-                let _ = self.tell_turn().await;
+            if !self.is_gone() {
+                self.take_outputs();
+                self.tell_words();
+                self.tell_turn();
+                if !self.outbox.is_empty() {
+                    return None;
+                }
             }
             if let Some(event) = self.peer.poll_event() {
-                return event;
+                return Some(event);
             }
             if self.clock.now_ms() >= until_ms {
-                return PeerEvent::Nothing;
+                return Some(PeerEvent::Nothing);
             }
             let until_ms = self.peer.poll_timeout().map_or(until_ms, |at_ms| at_ms.min(until_ms));
             self.receive(until_ms).await;
+        }
+    }
+
+    async fn next(&mut self, until_ms: i64) -> PeerEvent {
+        loop {
+            // The event says whether the connection is closed.
+            let _ = self.flush().await;
+            if let Some(event) = self.event(until_ms).await {
+                return event;
+            }
         }
     }
 
@@ -200,10 +217,13 @@ impl LineSocket<'_> {
                 return Err(PeerEvent::Nothing);
             }
             self.receive(until_ms).await;
+            // The next look says whether the connection is closed.
+            let _ = self.flush().await;
         }
     }
 
     async fn leave(&mut self, farewell: Farewell) {
+        let _ = self.flush().await;
         for message in farewell.messages {
             // An error means that the other end has disconnected, so it is ignored.
             let _ = self.socket.send(message).await;
@@ -223,7 +243,8 @@ impl LineSocket<'_> {
         {
             let event = self.next(until_ms).await;
             is_over = matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. });
-            if matches!(event, PeerEvent::Spoken | PeerEvent::Interrupted { .. }) {
+            if matches!(event, PeerEvent::Spoken | PeerEvent::Interrupted { .. } | PeerEvent::BrokeOff { .. })
+            {
                 played.push((self.clock.now_ms(), event));
             }
         }
@@ -239,8 +260,15 @@ impl Peer for LineSocket<'_> {
         Box::pin(self.started(call))
     }
 
-    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
-        Box::pin(self.next(until_ms))
+    fn send_due(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            // The next event says whether the connection is closed.
+            let _ = self.flush().await;
+        })
+    }
+
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, Option<PeerEvent>> {
+        Box::pin(self.event(until_ms))
     }
 
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
@@ -344,7 +372,7 @@ mod tests {
     use super::*;
     use crate::carriers::{MediaError, MediaFormat, MediaMessage};
     use crate::ports::Received;
-    use crate::speech::tone::MAX_CHARS;
+    use crate::speech::tone::{MAX_CHARS, ToneEncoder};
     use crate::speech::voice::TurnTaking;
 
     /// A clock that advances with each wait.
@@ -362,7 +390,13 @@ mod tests {
     }
 
     /// A socket that accepts everything and sends nothing.
-    struct SilentSocket(&'static AutoClock);
+    struct SilentSocket(&'static AutoClock, usize);
+
+    impl SilentSocket {
+        const fn new(clock: &'static AutoClock) -> Self {
+            Self(clock, 0)
+        }
+    }
 
     impl Socket for SilentSocket {
         fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
@@ -371,6 +405,7 @@ mod tests {
         }
 
         fn send(&mut self, _: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+            self.1 += 1;
             Box::pin(async { Ok(()) })
         }
 
@@ -412,12 +447,12 @@ mod tests {
     fn a_line_without_marks_ends() {
         static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
-        let mut socket = SilentSocket(clock);
+        let mut socket = SilentSocket::new(clock);
         let mut peer = quiet_peer(&mut socket, &clock);
         for chars in [50, 1_000] {
             assert_eq!(peer.say(&"x".repeat(chars), true).now_or_never(), Some(Ok(true)));
             let mut waited = 0;
-            while peer.next_event(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
+            while peer.next(clock.now_ms() + 5_000).now_or_never() != Some(PeerEvent::Spoken) {
                 waited += 1;
                 assert!(waited < 20, "a line of {chars} characters does not end");
             }
@@ -426,10 +461,28 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_lost_of_a_line_when_an_answer_is_ready_first() {
+        static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
+        let clock = &CLOCK;
+        let mut socket = SilentSocket::new(clock);
+        let mut peer = quiet_peer(&mut socket, &clock);
+        peer.handle(LineInput::Say("Hello, this is the shop.".to_owned()));
+        // Each is dropped where a result of the model would be ready.
+        for _ in 0..3 {
+            assert_eq!(peer.next_event(2_000).now_or_never(), Some(None), "there is something to send");
+        }
+        peer.send_due().now_or_never().unwrap();
+        assert!(!matches!(peer.next_event(1_000).now_or_never(), Some(None)), "all is sent");
+        drop(peer);
+        let frames = (ToneEncoder::duration_ms("Hello, this is the shop.") + 19) / 20;
+        assert_eq!(socket.1, usize::try_from(frames).unwrap() + 1, "the frames and their mark");
+    }
+
+    #[test]
     fn the_final_playback_ends_before_the_lease() {
         static CLOCK: AutoClock = AutoClock(AtomicI64::new(1_000));
         let clock = &CLOCK;
-        let mut socket = SilentSocket(clock);
+        let mut socket = SilentSocket::new(clock);
         let mut peer = quiet_peer(&mut socket, &clock);
         assert_eq!(peer.say(&"x".repeat(MAX_CHARS), true).now_or_never(), Some(Ok(true)));
         let played = peer.finish().now_or_never().unwrap();

@@ -17,6 +17,7 @@ pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod assistants;
 mod browser_line;
+pub mod call_inputs;
 pub(crate) mod call_journal;
 mod client_rules;
 mod drive;

@@ -13,15 +13,19 @@ use crate::storage::calls::Call;
 /// The transport of a conversation, as its driver uses it.
 ///
 /// 1. [`Peer::open`] comes first, [`Peer::end`] or [`Peer::fail`] last, each once.
-/// 2. Dropping the future of [`Peer::next_event`] loses nothing.
+/// 2. Dropping the future of [`Peer::next_event`] loses nothing: it sends nothing. That is for [`Peer::send_due`], which
+///    is not dropped.
 /// 3. After [`Gone`] or [`PeerEvent::Gone`], calls have no effect.
 pub trait Peer: Movable {
     /// Waits until the peer is ready, which starts the conversation. An error is an event that came first; after
     /// [`PeerEvent::Nothing`], call it again.
     fn open<'a>(&'a mut self, call: &'a Call) -> BoxFuture<'a, Result<(), PeerEvent>>;
 
-    /// The next event; [`PeerEvent::Nothing`] if there is none by `until_ms`.
-    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent>;
+    /// Sends what is due.
+    fn send_due(&mut self) -> BoxFuture<'_, ()>;
+
+    /// The next event; [`PeerEvent::Nothing`] if there is none by `until_ms`. `None` if [`Peer::send_due`] must come first.
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, Option<PeerEvent>>;
 
     /// Reports a new transcript row.
     fn send_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>>;
@@ -110,11 +114,20 @@ pub enum PeerEvent {
         /// 0: nothing was played. 1,000: all of it was.
         heard_permille: u32,
     },
+    /// The first of the lines being spoken ended in the middle, because its voice failed. The lines after it are spoken.
+    BrokeOff {
+        /// The part of it that was heard, in thousandths.
+        heard_permille: u32,
+    },
     /// The playback of the first of the lines being spoken began.
     LineBegan {
         /// When, on the service's clock.
         at_ms: i64,
     },
+    /// The user's voice began, whatever it says.
+    VoiceBegan,
+    /// It ended.
+    VoiceEnded,
     /// The playback of the lines being spoken is paused: somebody may be talking over them.
     Paused,
     /// It goes on.
@@ -165,6 +178,9 @@ impl PeerEvent {
             Self::Said { text, duration_ms, silence_ms } => Input::UserText { text, duration_ms, silence_ms },
             Self::LineBegan { at_ms } => Input::LineBegan { at_ms },
             Self::Interrupted { heard_permille } => Input::Interrupted { heard_permille },
+            Self::BrokeOff { heard_permille } => Input::BrokeOff { heard_permille },
+            Self::VoiceBegan => Input::VoiceBegan,
+            Self::VoiceEnded => Input::VoiceEnded,
             Self::Paused => Input::Paused,
             Self::Resumed => Input::Resumed,
             Self::Spoken => Input::Spoken,

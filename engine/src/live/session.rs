@@ -15,6 +15,7 @@ use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::HeldConversation;
+use crate::speech::language::still_there;
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
 
@@ -92,6 +93,11 @@ impl LiveSession {
             true => self.services.config().apology.clone(),
             false => String::new(),
         }
+    }
+
+    /// What the assistant asks when it hears nothing.
+    pub(super) fn still_there(&self) -> &'static str {
+        if self.is_spoken { still_there(&self.assistant.language) } else { "" }
     }
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {

@@ -19,20 +19,23 @@ pub struct TextPeer<'a> {
     clock: &'a dyn Clock,
     introduction: Introduction,
     rules: ClientRules,
+    /// Answers that were not sent yet.
+    answers: Vec<SocketMessage>,
+    is_gone: bool,
 }
 
 impl<'a> TextPeer<'a> {
     /// The client of `socket`.
     pub fn new(socket: &'a mut dyn Socket, clock: &'a dyn Clock, introduction: Introduction) -> Self {
         let rules = ClientRules::new(clock.now_ms());
-        Self { socket, clock, introduction, rules }
+        Self { socket, clock, introduction, rules, answers: Vec::new(), is_gone: false }
     }
 
     async fn send(&mut self, message: ServerMessage<'_>) -> Result<(), Gone> {
         self.socket.send(SocketMessage::Text(message.text())).await
     }
 
-    async fn received(&mut self, received: Received) -> PeerEvent {
+    fn received(&mut self, received: Received) -> PeerEvent {
         let refusal = match received {
             Received::Message(SocketMessage::Text(text)) => {
                 match self.rules.read(self.clock.now_ms(), &text) {
@@ -55,13 +58,19 @@ impl<'a> TextPeer<'a> {
             Received::Stopping => return self.rules.stopping(),
             Received::Gone => return PeerEvent::Gone,
         };
-        match self.socket.send(refusal.answer).await {
-            Ok(()) => refusal.end.unwrap_or(PeerEvent::Noise),
-            Err(Gone) => refusal.end.unwrap_or(PeerEvent::Gone),
+        self.answers.push(refusal.answer);
+        refusal.end.unwrap_or(PeerEvent::Noise)
+    }
+
+    async fn send_answers(&mut self) {
+        let answers = std::mem::take(&mut self.answers);
+        if !answers.is_empty() && self.socket.send_all(answers).await.is_err() {
+            self.is_gone = true;
         }
     }
 
     async fn leave(&mut self, farewell: Farewell) {
+        self.send_answers().await;
         for message in farewell.messages {
             // An error means that the client has disconnected, so it is ignored.
             let _ = self.socket.send(message).await;
@@ -78,10 +87,17 @@ impl Peer for TextPeer<'_> {
         })
     }
 
-    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, PeerEvent> {
+    fn send_due(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.send_answers())
+    }
+
+    fn next_event(&mut self, until_ms: i64) -> BoxFuture<'_, Option<PeerEvent>> {
         Box::pin(async move {
+            if self.is_gone {
+                return Some(PeerEvent::Gone);
+            }
             let received = self.socket.receive(until_ms).await;
-            self.received(received).await
+            Some(self.received(received))
         })
     }
 

@@ -201,6 +201,7 @@ impl Simulation {
             // Time is virtual, and no user can be silent.
             is_spoken: false,
             apology: String::new(),
+            still_there: String::new(),
             filler: String::new(),
         });
         let mut simulation = Self {

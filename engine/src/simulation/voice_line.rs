@@ -213,8 +213,11 @@ impl Exchange {
             VoiceEvent::Spoken => {
                 self.line_end.get_or_insert(LineEnd { at_ms: now_ms, heard_permille: 1_000 });
             }
-            // Tones are understood at once, so nothing pauses.
-            VoiceEvent::Paused
+            // Tones are understood at once, so nothing pauses, and they do not fail.
+            VoiceEvent::BrokeOff { .. }
+            | VoiceEvent::VoiceBegan
+            | VoiceEvent::VoiceEnded
+            | VoiceEvent::Paused
             | VoiceEvent::Resumed
             | VoiceEvent::LineBegan { .. }
             | VoiceEvent::Noise

@@ -186,6 +186,12 @@ impl Listener {
             .min()
     }
 
+    /// Whether [`Heard::Words`] come while the person speaks.
+    #[must_use]
+    pub fn has_words_meanwhile(&self) -> bool {
+        self.transcriber.has_words_meanwhile()
+    }
+
     /// Audio that the provider bills so far, in ms.
     #[must_use]
     pub fn billed_ms(&self) -> i64 {
@@ -296,6 +302,9 @@ impl Listener {
     fn turn_ended(&mut self, now_ms: i64, text: String) {
         self.pending = 0;
         self.pending_of_past = 0;
+        if self.turn.as_ref().is_some_and(|turn| turn.is_voiced && turn.is_announced) {
+            self.heard.push_back(Heard::VoiceEnded);
+        }
         let (began_ms, until_ms) =
             self.turn.take().map_or((now_ms, now_ms), |turn| (turn.began_ms, turn.voiced_until_ms));
         self.heard.push_back(match text.trim() {
@@ -338,5 +347,7 @@ impl Listener {
     }
 }
 
+#[cfg(test)]
+pub mod scripted;
 #[cfg(test)]
 mod tests;

@@ -306,6 +306,13 @@ impl Player {
         self.is_paused
     }
 
+    /// How much audio of the lines was not heard yet, in ms; `None` while more audio of the last line is to come.
+    pub fn left_ms(&mut self, now_ms: i64) -> Option<i64> {
+        self.advance(now_ms);
+        self.lines.back().filter(|line| line.is_complete)?;
+        Some(self.unheard.len() as i64 * FRAME_MS)
+    }
+
     /// When everything will have been played and its last mark returned, if the line plays in real time.
     #[must_use]
     pub fn ends_at_ms(&self, now_ms: i64) -> i64 {

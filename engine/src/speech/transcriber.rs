@@ -27,6 +27,11 @@ pub trait Transcriber: Movable {
         false
     }
 
+    /// Whether there are words while the person speaks, or only when they have spoken.
+    fn has_words_meanwhile(&self) -> bool {
+        true
+    }
+
     /// How long after the end of speech a final transcript is awaited, in ms (the 99th percentile as measured by the field).
     fn final_wait_ms(&self) -> i64;
 

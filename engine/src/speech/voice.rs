@@ -1,5 +1,6 @@
 //! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
 //! for every kind of line: telephone, browser, simulation.
+mod giving_way;
 mod heard;
 mod hearing;
 mod saying;
@@ -7,6 +8,7 @@ mod words_so_far;
 
 use std::collections::VecDeque;
 
+use giving_way::PersonsVoice;
 use saying::OpenLine;
 
 use self::words_so_far::WordsSoFar;
@@ -20,8 +22,6 @@ use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
 use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
-/// A paused line goes on when this much time has passed after the voice without a word.
-const RESUME_MS: i64 = 1_500;
 /// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
 const SILENT_LINES_MAX: u32 = 2;
 
@@ -76,11 +76,20 @@ pub enum VoiceEvent {
     WentOn,
     /// The lines being spoken are cut; this much of each was heard, in thousandths.
     Cut(Vec<u32>),
+    /// The first of the lines being spoken ended in the middle, because its voice failed. The lines after it are spoken.
+    BrokeOff {
+        /// The part of it that was heard, in thousandths.
+        heard_permille: u32,
+    },
     /// The playback of the first of the lines being spoken began.
     LineBegan {
         /// When.
         at_ms: i64,
     },
+    /// The person's voice began, whatever it says.
+    VoiceBegan,
+    /// It ended.
+    VoiceEnded,
     /// The playback of the lines being spoken is paused: the person may be talking over them.
     Paused,
     /// It goes on.
@@ -120,8 +129,7 @@ pub struct Voice {
     line_begun: LineId,
     /// Converts the audio of the line being synthesized.
     resampler: Option<(LineId, Resampler)>,
-    /// When a paused line goes on.
-    resume_at_ms: Option<i64>,
+    person: PersonsVoice,
     /// Lines in a row whose synthesis failed before a sound was made.
     silent_lines: u32,
     /// What was spoken lately, which may come back as echo.
@@ -148,7 +156,7 @@ impl Voice {
             open_line: None,
             line_begun: 0,
             resampler: None,
-            resume_at_ms: None,
+            person: PersonsVoice::default(),
             silent_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
@@ -182,7 +190,7 @@ impl Voice {
             Ear::Tone(decoder) => {
                 for heard in decoder.hear(samples) {
                     match heard {
-                        ToneHeard::Began => self.interrupt(now_ms),
+                        ToneHeard::Began => self.interrupt_if_allowed(now_ms),
                         ToneHeard::Said { text, duration_ms } => {
                             self.turn_clock.turn_ended(now_ms, now_ms);
                             self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms: 0 });
@@ -199,7 +207,7 @@ impl Voice {
 
     /// The person pressed a key, which interrupts the assistant as speech does.
     pub fn key_pressed(&mut self, now_ms: i64) {
-        self.interrupt(now_ms);
+        self.interrupt_if_allowed(now_ms);
     }
 
     /// The line has returned a mark.
@@ -228,7 +236,7 @@ impl Voice {
             synthesizer.tick(now_ms);
         }
         self.player.tick(now_ms);
-        if self.resume_at_ms.is_some_and(|at_ms| now_ms >= at_ms) {
+        if self.person.resume_at_ms.is_some_and(|at_ms| now_ms >= at_ms) {
             self.resume(now_ms);
         }
         self.synthesized(now_ms);
@@ -288,7 +296,7 @@ impl Voice {
             Mouth::Speech(synthesizer) => synthesizer.poll_timeout(),
             Mouth::Tone => None,
         };
-        [ear, mouth, self.player.poll_timeout(), self.resume_at_ms].into_iter().flatten().min()
+        [ear, mouth, self.player.poll_timeout(), self.person.resume_at_ms].into_iter().flatten().min()
     }
 
     /// Whether the assistant's speech is being played, or waits.
@@ -328,9 +336,15 @@ impl Voice {
         (heard_ms, spoken_chars)
     }
 
+    fn interrupt_if_allowed(&mut self, now_ms: i64) {
+        if self.turn_taking.interruptible {
+            self.interrupt(now_ms);
+        }
+    }
+
     /// Cuts what the assistant says.
     fn interrupt(&mut self, now_ms: i64) {
-        self.resume_at_ms = None;
+        self.person.resume_at_ms = None;
         self.note_playback(now_ms);
         let progress = self.player.cut(now_ms);
         if self.lines.is_empty() {
@@ -346,14 +360,6 @@ impl Voice {
             }
         }
         self.events.push_back(VoiceEvent::Cut(heard));
-    }
-
-    fn resume(&mut self, now_ms: i64) {
-        self.resume_at_ms = None;
-        if self.player.is_paused() {
-            self.events.push_back(VoiceEvent::Resumed);
-        }
-        self.player.resume(now_ms);
     }
 
     /// Takes what the synthesizer made.
@@ -391,6 +397,7 @@ impl Voice {
                 }
             }
         }
+        self.give_way(now_ms);
         self.report_spoken(now_ms);
     }
 
@@ -451,5 +458,7 @@ fn permille_of(lines: &VecDeque<SpokenLine>, progress: &[LineProgress]) -> Vec<u
     lines.iter().map(|line| line.heard_permille(of(line))).collect()
 }
 
+#[cfg(test)]
+mod giving_way_tests;
 #[cfg(test)]
 mod tests;

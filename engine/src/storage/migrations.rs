@@ -38,4 +38,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0021_assistant_revisions.sql"),
     migration!("0022_seen.sql"),
     migration!("0023_invitations_sent.sql"),
+    migration!("0024_call_inputs.sql"),
 ];

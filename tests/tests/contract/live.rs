@@ -51,6 +51,9 @@ fn a_conversation_is_stored_as_a_call() {
     assert_eq!(call["costs"]["total_microusd"], 0);
     assert_eq!(roles(&call), ["assistant", "user", "assistant"]);
     assert_eq!(call["assistant_id"], json!(assistant));
+    world.expect_replay(&call);
+    assert_eq!(world.delete(format!("/calls/{call_id}")).status, 204);
+    assert!(world.inputs_of(&call_id).is_empty(), "the inputs go with the call");
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn expect_a_whole_conversation(world: &World, run: &Value) {
     assert_eq!(texts(run, "user"), [ASKED, "Goodbye."], "{run:#}");
     assert!(texts(run, "system").is_empty(), "no failure: {run:#}");
     let call = &run["call"];
+    world.expect_replay(&world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok().json);
     assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("user_hung_up"), &json!("none")), "{call}");
     assert_eq!((&call["status"], &call["source"]), (&json!("ended"), &json!("simulation")));
     let turn = &call["turns"][0];

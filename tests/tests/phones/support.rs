@@ -138,6 +138,7 @@ impl Desk {
         let call = self.world.settled_call(id);
         assert_eq!(call["status"], "ended", "{call}");
         assert_eq!(self.events(id), ["call.started", "call.ended", "call.analyzed"]);
+        self.world.expect_replay(&call);
         call
     }
 

@@ -131,6 +131,7 @@ mod tests {
             limits: ConversationLimits::default(),
             is_spoken,
             apology: String::new(),
+            still_there: String::new(),
             filler: FILLER.into(),
         });
         call.handle(0, Input::Start);

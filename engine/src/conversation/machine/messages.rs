@@ -51,6 +51,11 @@ pub enum Input {
         /// The part of the first of these lines that was heard, in thousandths. Nothing was heard of the others.
         heard_permille: u32,
     },
+    /// The first of the lines being spoken ended in the middle, because its voice failed. The lines after it are spoken.
+    BrokeOff {
+        /// The part of it that was heard, in thousandths.
+        heard_permille: u32,
+    },
     /// A client that speaks the lines itself has stopped speaking one of them. Ignored unless the assistant said the line
     /// after the user's last one.
     Heard {
@@ -66,6 +71,11 @@ pub enum Input {
     Silence,
     /// Activity of the user without a line.
     Noise,
+    /// The user's voice began, whatever it says. While they speak, they are not silent; but nobody speaks for minutes without
+    /// a pause, and a television does.
+    VoiceBegan,
+    /// The user's voice ended.
+    VoiceEnded,
     /// The model has written more of its response to [`Output::AskModel`] with the same number, which follows as
     /// [`Input::AssistantReply`]. A spoken assistant says it at once, and the user's next line waits for the whole; a written
     /// conversation ignores it.
@@ -144,6 +154,7 @@ impl Input {
                 | Self::Resumed
                 | Self::Spoken
                 | Self::Interrupted { .. }
+                | Self::BrokeOff { .. }
                 | Self::Heard { .. }
         )
     }
@@ -161,8 +172,11 @@ impl Input {
             | Self::UserGoodbye { .. }
             | Self::Keys { .. }
             | Self::Interrupted { .. }
+            | Self::BrokeOff { .. }
             | Self::Silence
             | Self::Noise
+            | Self::VoiceBegan
+            | Self::VoiceEnded
             | Self::Spoken => true,
             Self::AssistantText { .. }
             | Self::AssistantReply { .. }

@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::base::limits::CALL_INPUTS_BYTES_MAX;
 use crate::conversation::ToolRequest;
+use crate::conversation::input_log::{self, InputLog};
 use crate::conversation::{ConversationLimits, ToolSpec};
 
 const SILENCE_MS: i64 = 20_000;
@@ -91,6 +93,26 @@ fn silence_is_not_detected_without_a_silence_limit() {
     assert_eq!(conversation.ended(), None);
 }
 
+#[test]
+fn a_log_has_no_time_that_passed_without_consequence_and_a_bound() {
+    let mut call = Recorded::new(false);
+    call.at(1_000, Input::Start);
+    for at_ms in 0..1_000 {
+        call.at(2_000 + at_ms, Input::Tick);
+    }
+    assert_eq!(call.log.pending().1.len(), 2);
+    call.replays_from_its_log();
+    call.log.stored();
+    assert_eq!(call.log.pending(), (2, &[][..]));
+    let mut bytes = 0;
+    for at_ms in 0..40 {
+        call.at(4_000 + at_ms, Input::Note { text: "n".repeat(100_000) });
+        bytes = call.log.pending().1.iter().map(String::len).sum::<usize>();
+    }
+    let within = CALL_INPUTS_BYTES_MAX - 110_000..CALL_INPUTS_BYTES_MAX;
+    assert!(within.contains(&bytes), "{bytes}");
+}
+
 proptest! {
     #[test]
     fn any_conversation_replays(is_spoken: bool, steps in prop::collection::vec(step(), 0..80)) {
@@ -119,10 +141,13 @@ fn step() -> impl Strategy<Value = Step> {
     let input = prop_oneof![
         6 => ".{1,8}".prop_map(|text| user(&text)),
         2 => (0..1_200_u32).prop_map(|heard_permille| Input::Interrupted { heard_permille }),
+        1 => (0..1_200_u32).prop_map(|heard_permille| Input::BrokeOff { heard_permille }),
         2 => (0..12_usize, 0..16_usize).prop_map(|(row, chars)| Input::Heard { row, chars }),
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
         4 => Just(Input::Spoken),
         2 => Just(Input::Noise),
+        1 => Just(Input::VoiceBegan),
+        1 => Just(Input::VoiceEnded),
         1 => Just(Input::Paused),
         1 => Just(Input::Resumed),
         2 => Just(Input::Tick),
@@ -146,6 +171,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A conversation that records its inputs with their times, and its outputs.
 struct Recorded {
     conversation: Conversation,
+    log: InputLog,
     now_ms: i64,
     calls: VecDeque<String>,
     inputs: Vec<(i64, Input)>,
@@ -156,6 +182,7 @@ impl Recorded {
     fn new(is_spoken: bool) -> Self {
         Self {
             conversation: Conversation::new(setup(is_spoken)),
+            log: InputLog::new(&setup(is_spoken)),
             now_ms: 0,
             calls: VecDeque::new(),
             inputs: Vec::new(),
@@ -166,7 +193,7 @@ impl Recorded {
     fn at(&mut self, now_ms: i64, input: Input) {
         self.now_ms = now_ms;
         self.inputs.push((now_ms, input.clone()));
-        self.conversation.handle(now_ms, input);
+        self.log.handle(&mut self.conversation, now_ms, input);
         while let Some(output) = self.conversation.poll() {
             if let Output::CallTool { id, .. } = &output {
                 self.calls.push_back(id.clone());
@@ -215,6 +242,19 @@ impl Recorded {
         assert_eq!(json!(outputs).to_string(), json!(self.outputs).to_string());
         assert_eq!(json!(conversation).to_string(), json!(self.conversation).to_string());
         assert_eq!(conversation.poll_timeout(), self.conversation.poll_timeout());
+        self.replays_from_its_log();
+    }
+
+    /// The log leaves out time that passed without consequence, and nothing else.
+    fn replays_from_its_log(&self) {
+        let conversation = input_log::replay(self.log.pending().1.iter().map(String::as_str)).unwrap();
+        assert_eq!(json!(conversation.transcript()), json!(self.conversation.transcript()));
+        assert_eq!(json!(conversation.history()), json!(self.conversation.history()));
+        assert_eq!(conversation.ended(), self.conversation.ended());
+        assert_eq!(conversation.poll_timeout(), self.conversation.poll_timeout());
+        if conversation.ended().is_some() {
+            assert_eq!(conversation.offset_ms(), self.conversation.offset_ms());
+        }
     }
 }
 
@@ -239,6 +279,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         limits,
         is_spoken,
         apology: String::new(),
+        still_there: String::new(),
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -31,6 +31,9 @@ pub struct ConversationSetup {
     /// What the assistant says before the conversation ends because its model failed; when empty, nothing.
     #[serde(default)]
     pub apology: String,
+    /// What a spoken assistant asks a user who is silent; when empty, nothing.
+    #[serde(default)]
+    pub still_there: String,
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,

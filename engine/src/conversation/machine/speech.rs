@@ -122,6 +122,22 @@ impl Conversation {
         if let Some(row) = self.speaking.pop_front().and_then(|line| self.transcript.get_mut(line.row)) {
             row.end_ms = end_ms;
         }
+        self.first_line_over(end_ms);
+    }
+
+    /// Cuts the first of the lines being spoken to the part that was heard. The next one is spoken.
+    pub(super) fn broke_off(&mut self, heard_permille: u32) {
+        let end_ms = self.offset_ms;
+        let Some(line) = self.speaking.pop_front() else { return };
+        self.cut_line(line, heard_permille, end_ms);
+        if self.being_written() == Some(line.row) {
+            self.stop_writing();
+        }
+        self.first_line_over(end_ms);
+    }
+
+    /// The first of the lines being spoken is over.
+    fn first_line_over(&mut self, end_ms: i64) {
         self.is_being_spoken &= !self.speaking.is_empty();
         self.paused_ms = self.paused_ms.filter(|_| self.is_being_spoken);
         // The next line begins where this one ends.
@@ -156,17 +172,21 @@ impl Conversation {
         self.is_being_spoken = false;
         let end_ms = self.paused_ms.take().unwrap_or(self.offset_ms);
         for line in std::mem::take(&mut self.speaking) {
-            let Some(row) = self.transcript.get_mut(line.row) else { continue };
-            self.transcript_bytes = cut(row, heard_permille, end_ms, self.transcript_bytes);
-            if let Some(Message::Assistant { text }) =
-                line.message.and_then(|message| self.history.get_mut(message))
-                && row.interrupted
-            {
-                *text = format!("{}…", row.text);
-            }
+            self.cut_line(line, heard_permille, end_ms);
             heard_permille = 0;
         }
         self.stop_writing();
+    }
+
+    fn cut_line(&mut self, line: LineUnderWay, heard_permille: u32, end_ms: i64) {
+        let Some(row) = self.transcript.get_mut(line.row) else { return };
+        self.transcript_bytes = cut(row, heard_permille, end_ms, self.transcript_bytes);
+        if let Some(Message::Assistant { text }) =
+            line.message.and_then(|message| self.history.get_mut(message))
+            && row.interrupted
+        {
+            *text = format!("{}…", row.text);
+        }
     }
 }
 

@@ -140,6 +140,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
         limits: ConversationLimits::default(),
         is_spoken: true,
         apology: "I am sorry.".into(),
+        still_there: String::new(),
         filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);
@@ -148,4 +149,26 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
 
 pub(super) fn user(text: &str) -> Input {
     Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
+}
+
+#[test]
+fn a_line_whose_voice_fails_is_cut_alone() {
+    let mut call = spoken(LINE);
+    call.handle(500, user("Hi?"));
+    call.handle(
+        600,
+        Input::AssistantReply { request: 1, reply: AssistantReply::Say { text: "Second line.".into() } },
+    );
+    call.handle(2_000, Input::BrokeOff { heard_permille: 500 });
+    assert_eq!(call.speaking(), Some(2));
+    call.handle(3_000, Input::Spoken);
+    let rows = call.transcript();
+    assert_eq!(
+        (rows[0].text.as_str(), rows[0].interrupted, rows[0].end_ms),
+        ("One two three four five", true, 2_000)
+    );
+    assert_eq!((rows[2].text.as_str(), rows[2].interrupted), ("Second line.", false));
+    assert_eq!((rows[2].start_ms, rows[2].end_ms), (2_000, 3_000));
+    let told: Vec<_> = call.history().iter().map(|message| json!(message)["text"].clone()).collect();
+    assert_eq!(told, ["One two three four five…", "Hi?", "Second line."]);
 }

@@ -454,6 +454,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         limits: ConversationLimits::default(),
         is_spoken: false,
         apology: String::new(),
+        still_there: String::new(),
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -2,6 +2,9 @@
 use super::{Conversation, State};
 use crate::conversation::EndedReason;
 
+/// A voice that goes on for so many silences without a line is none that talks with the assistant.
+const VOICE_SILENCES: i64 = 3;
+
 impl Conversation {
     /// When [`Input::Tick`](super::Input::Tick) is due, on the clock of [`handle`](Self::handle); `None` before the
     /// start and after the end. Every input may change it.
@@ -38,14 +41,18 @@ impl Conversation {
         self.quiet_since_ms = self.offset_ms;
     }
 
-    /// The user was silent during their turn.
+    /// The user was silent during their turn. They are asked whether they are there, until it ends the conversation.
     pub(super) fn count_silence(&mut self) {
         if self.state != State::Listening {
             return;
         }
         self.silences = self.silences.saturating_add(1);
         if self.silences >= self.setup.limits.silences_max {
-            self.end(EndedReason::Silence);
+            return self.end(EndedReason::Silence);
+        }
+        let question = self.setup.still_there.clone();
+        if !question.trim().is_empty() {
+            self.say(question);
         }
     }
 
@@ -54,6 +61,47 @@ impl Conversation {
     fn silent_at_ms(&self) -> Option<i64> {
         let is_users_turn = self.state == State::Listening && !self.is_being_spoken;
         let silence_ms = self.setup.limits.silence_ms.filter(|_| is_users_turn)?;
-        Some(self.quiet_since_ms.saturating_add(silence_ms))
+        // Who speaks is not silent.
+        let voices = if self.is_user_speaking { VOICE_SILENCES } else { 1 };
+        Some(self.quiet_since_ms.saturating_add(silence_ms.saturating_mul(voices)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::speech_tests::spoken;
+    use crate::conversation::{EndedReason, Input, Message};
+
+    #[test]
+    fn who_is_silent_is_asked_twice_and_then_the_conversation_ends() {
+        let mut call = spoken("");
+        call.setup.limits.silence_ms = Some(20_000);
+        call.setup.still_there = "Are you still there?".into();
+        for asked in 1..=2 {
+            call.handle(asked * 22_000 - 2_000, Input::Tick);
+            assert_eq!(call.transcript().len(), usize::try_from(asked).unwrap());
+            call.handle(asked * 22_000, Input::Spoken);
+        }
+        assert_eq!(call.history().last(), Some(&Message::Assistant { text: "Are you still there?".into() }));
+        assert_eq!(call.poll_timeout(), Some(64_000));
+        call.handle(64_000, Input::Tick);
+        assert_eq!((call.ended(), call.transcript().len()), (Some(EndedReason::Silence), 2));
+    }
+
+    #[test]
+    fn who_speaks_is_not_silent_but_a_television_is() {
+        let mut call = spoken("");
+        call.setup.limits.silence_ms = Some(20_000);
+        call.handle(19_000, Input::VoiceBegan);
+        assert_eq!(call.poll_timeout(), Some(79_000));
+        call.handle(50_000, Input::Tick);
+        call.handle(60_000, Input::VoiceEnded);
+        assert_eq!(call.poll_timeout(), Some(80_000));
+        call.handle(70_000, Input::VoiceBegan);
+        for _ in 0..3 {
+            let due_ms = call.poll_timeout().unwrap();
+            call.handle(due_ms, Input::Tick);
+        }
+        assert_eq!((call.ended(), call.offset_ms()), (Some(EndedReason::Silence), 250_000));
     }
 }

@@ -106,6 +106,7 @@ impl Drive<'_> {
             line_end: LineEnd::HangUpByJob,
             now,
         };
+        batch.extend(self.inputs_to_store());
         end_call(services, &mut batch, end)?;
         batch.write(services).await?;
         Ok(())

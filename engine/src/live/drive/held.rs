@@ -18,6 +18,8 @@ impl Drive<'_> {
         }
         let (ended_reason, turn_times) = self.wind_up(peer).await;
         self.share_costs();
+        let statements = self.session.lease.extend(self.now_ms()).into_iter().chain(self.inputs_to_store());
+        self.session.services.ports().database.write(statements.collect()).await?;
         let duration_ms = self.conversation.offset_ms();
         peer.end(&self.session.call.id, ended_reason, duration_ms).await;
         Ok(HeldConversation {

@@ -109,7 +109,7 @@ impl Drive<'_> {
             // The end came before this look at it.
             let now_ms = self.now_ms();
             let at_ms = leg.stopped_at().map_or(now_ms, |at| at.ms().min(now_ms));
-            self.conversation.handle(at_ms, Input::Stop { reason });
+            self.inputs.handle(&mut self.conversation, at_ms, Input::Stop { reason });
         }
     }
 }

@@ -42,12 +42,21 @@ impl Drive<'_> {
     pub(super) fn of_whole_line(&self, event: PeerEvent) -> PeerEvent {
         let line = self.conversation.first_open_line().filter(|row| *row == self.said.row);
         let bytes = line.and_then(|row| self.conversation.transcript().get(row)).map(|row| row.text.len());
-        match (event, bytes) {
-            (PeerEvent::Interrupted { heard_permille }, Some(bytes)) if bytes > self.said.bytes => {
+        let of_whole = |heard_permille: u32| match bytes.filter(|bytes| *bytes > self.said.bytes) {
+            Some(bytes) => {
                 let heard = u64::from(heard_permille).saturating_mul(self.said.bytes as u64) / bytes as u64;
-                PeerEvent::Interrupted { heard_permille: u32::try_from(heard).unwrap_or(heard_permille) }
+                u32::try_from(heard).unwrap_or(heard_permille)
             }
-            (event, _) => event,
+            None => heard_permille,
+        };
+        match event {
+            PeerEvent::Interrupted { heard_permille } => {
+                PeerEvent::Interrupted { heard_permille: of_whole(heard_permille) }
+            }
+            PeerEvent::BrokeOff { heard_permille } => {
+                PeerEvent::BrokeOff { heard_permille: of_whole(heard_permille) }
+            }
+            event => event,
         }
     }
 }

@@ -209,6 +209,7 @@ impl Default for Call {
             limits,
             is_spoken: true,
             apology: String::new(),
+            still_there: String::new(),
             filler: String::new(),
         };
         Self {

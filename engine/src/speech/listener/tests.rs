@@ -1,61 +1,18 @@
 //! Scenarios with a scripted transcriber and a sound that the detector takes for a voice.
+use super::scripted::Script;
 use super::*;
 use crate::speech::speech_like::speech_like;
 
-/// A transcriber that answers every utterance with the next of its texts, when it is told to.
-#[derive(Default)]
-struct Script {
-    events: VecDeque<TranscriberEvent>,
-}
-
-impl Transcriber for std::sync::Arc<std::sync::Mutex<Script>> {
-    fn rate(&self) -> Rate {
-        Rate::Khz16
-    }
-
-    fn final_wait_ms(&self) -> i64 {
-        1_000
-    }
-
-    fn hear(&mut self, _: i64, _: &[i16]) {}
-
-    fn speech_began(&mut self, _: i64) {}
-
-    fn speech_ended(&mut self, _: i64) {}
-
-    fn close(&mut self, _: i64) {}
-
-    fn arrived(&mut self, _: i64, _: ExchangeId, _: Arrival) {}
-
-    fn tick(&mut self, _: i64) {}
-
-    fn poll_transmit(&mut self) -> Option<Transmit> {
-        None
-    }
-
-    fn poll_event(&mut self) -> Option<TranscriberEvent> {
-        self.lock().unwrap().events.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<i64> {
-        None
-    }
-
-    fn billed_ms(&self) -> i64 {
-        0
-    }
-}
-
 struct Scene {
     listener: Listener,
-    script: std::sync::Arc<std::sync::Mutex<Script>>,
+    script: Script,
     now_ms: i64,
     heard: Vec<(i64, Heard)>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let script = std::sync::Arc::new(std::sync::Mutex::new(Script::default()));
+        let script = Script::default();
         let listener = Listener::new(Rate::Khz16, Box::new(script.clone()), Patience::default(), "en");
         Self { listener, script, now_ms: 0, heard: Vec::new() }
     }
@@ -73,7 +30,7 @@ impl Scene {
     }
 
     fn transcribed(&self, event: TranscriberEvent) {
-        self.script.lock().unwrap().events.push_back(event);
+        self.script.transcribed(event);
     }
 
     fn said(&self) -> Vec<(i64, &str)> {

@@ -323,6 +323,10 @@ impl Transcriber for OpenaiFile {
         self.log.rate()
     }
 
+    fn has_words_meanwhile(&self) -> bool {
+        false
+    }
+
     fn final_wait_ms(&self) -> i64 {
         KIND.final_wait_ms()
     }

@@ -331,6 +331,10 @@ impl Transcriber for OpenaiRealtime {
         RATE
     }
 
+    fn has_words_meanwhile(&self) -> bool {
+        false
+    }
+
     fn final_wait_ms(&self) -> i64 {
         KIND.final_wait_ms()
     }

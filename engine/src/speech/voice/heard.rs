@@ -41,7 +41,7 @@ impl Voice {
             let Some(line) = self.lines.pop_front() else { continue };
             self.events.push_back(match line.heard_permille(Some(progress)) {
                 1_000 => VoiceEvent::Spoken,
-                heard => VoiceEvent::Cut(vec![heard]),
+                heard_permille => VoiceEvent::BrokeOff { heard_permille },
             });
             self.note_first_line(now_ms);
         }

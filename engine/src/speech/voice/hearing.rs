@@ -1,5 +1,5 @@
 //! What the person says, and what it does to what the assistant says.
-use super::{Ear, RESUME_MS, Voice, VoiceEvent};
+use super::{Ear, Voice, VoiceEvent};
 use crate::speech::backchannel::is_backchannel;
 use crate::speech::echo::{Echo, echo};
 use crate::speech::listener::Heard;
@@ -16,27 +16,18 @@ impl Voice {
 
     fn heard(&mut self, now_ms: i64, heard: Heard) {
         match heard {
-            Heard::VoiceBegan => {
-                self.resume_at_ms = None;
-                if self.is_speaking() && self.turn_taking.interruptible && !self.player.is_paused() {
-                    self.player.pause(now_ms);
-                    self.events.push_back(VoiceEvent::Paused);
-                }
-            }
-            Heard::VoiceEnded => {
-                if self.player.is_paused() {
-                    self.resume_at_ms = Some(now_ms + RESUME_MS);
-                }
-            }
+            Heard::VoiceBegan => self.voice_began(now_ms),
+            Heard::VoiceEnded => self.voice_ended(now_ms),
             Heard::Words(text) => {
-                if self.turn_taking.interruptible && self.is_speaking() && self.interrupts(&text) {
-                    self.interrupt(now_ms);
+                if self.is_speaking() && self.interrupts(&text) {
+                    self.interrupt_if_allowed(now_ms);
                 }
                 if !self.is_speaking() {
                     self.words_so_far.change(text);
                 }
             }
             Heard::NoWords => {
+                self.person.is_answer = false;
                 self.words_so_far.clear();
                 self.resume(now_ms);
                 self.events.push_back(VoiceEvent::Noise);
@@ -48,16 +39,16 @@ impl Voice {
             }
             Heard::WentOn => self.events.push_back(VoiceEvent::WentOn),
             Heard::Said { text, duration_ms, until_ms } => {
-                // An acknowledgement or an echo of a line is no turn.
                 self.words_so_far.clear();
-                if self.is_speaking() && (self.is_acknowledgement(&text) || self.is_echo(&text)) {
+                let interrupts = self.interrupts(&text);
+                self.person.is_answer = false;
+                // An acknowledgement or an echo of a line is no turn; nor are fewer words than interrupt it.
+                if self.is_speaking() && !interrupts {
                     self.resume(now_ms);
                     self.events.push_back(VoiceEvent::Noise);
                     return;
                 }
-                if self.turn_taking.interruptible {
-                    self.interrupt(now_ms);
-                }
+                self.interrupt_if_allowed(now_ms);
                 self.turn_clock.turn_ended(until_ms, now_ms);
                 let silence_ms = (now_ms - until_ms).max(0);
                 self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms });
@@ -66,11 +57,13 @@ impl Voice {
         }
     }
 
-    /// Whether words over the assistant's speech interrupt it.
+    /// Whether words over the assistant's speech are a turn of the person, which interrupts it.
     fn interrupts(&self, text: &str) -> bool {
-        text.split_whitespace().count() >= self.turn_taking.interruption_words_min
-            && !self.is_acknowledgement(text)
-            && !self.is_echo(text)
+        // "Yes" at the end of a question is no acknowledgement, and all that there is to say.
+        let is_enough = self.person.is_answer
+            || text.split_whitespace().count() >= self.turn_taking.interruption_words_min
+                && !self.is_acknowledgement(text);
+        is_enough && !self.is_echo(text)
     }
 
     fn is_acknowledgement(&self, text: &str) -> bool {

@@ -164,6 +164,13 @@ CREATE TABLE 'call_index_config'(k PRIMARY KEY, v) WITHOUT ROWID;
 CREATE TABLE 'call_index_data'(id INTEGER PRIMARY KEY, block BLOB);
 CREATE TABLE 'call_index_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
 CREATE TABLE 'call_index_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+CREATE TABLE call_inputs (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  entries TEXT NOT NULL,
+  PRIMARY KEY (call_id, place)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   group_id INTEGER NOT NULL REFERENCES call_groups (id),

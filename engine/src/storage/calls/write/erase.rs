@@ -40,6 +40,7 @@ pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
         "UPDATE runs SET call_id = NULL, last_line = NULL, transcript = '[]' WHERE workspace_id = :ws
            AND id IN (SELECT simulation_run_id FROM {gone})",
         "DELETE FROM conversation_journal WHERE workspace_id = :ws AND conversation_id IN (SELECT id FROM {gone})",
+        "DELETE FROM call_inputs WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         "DELETE FROM live_call_rows WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         "DELETE FROM live_calls WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         // The blob is gone already.
