@@ -38,10 +38,11 @@ pub(crate) fn handle<'a>(
 ) -> BoxFuture<'a, Response<Bytes>> {
     Box::pin(async move {
         let visit = Visit::new(api, incoming, now_ms, request_id);
-        match answer(&visit).await {
+        let response = match answer(&visit).await {
             Ok(response) => response,
             Err(fault) => show::fault(&visit, fault),
-        }
+        };
+        visit.renewed(response)
     })
 }
 

@@ -107,10 +107,10 @@ impl Services {
         Ok(None)
     }
 
-    /// Extends a session that is used; not at every request, to save writes.
-    pub(crate) async fn keep_session(&self, session: &Session, now_ms: i64) -> Result<(), Fault> {
+    /// Extends a session that is used; not at every request, to save writes. Returns whether it did.
+    pub(crate) async fn keep_session(&self, session: &Session, now_ms: i64) -> Result<bool, Fault> {
         if now_ms - session.seen_at < SESSION_SEEN_MS {
-            return Ok(());
+            return Ok(false);
         }
         let keep = sql!(
             "UPDATE sessions SET seen_at = :now, expires_at = :end WHERE hash = :hash",
@@ -119,7 +119,7 @@ impl Services {
             end = now_ms + SESSION_MS
         );
         self.write([keep]).await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Signs a person in: `batch` holds what the sign-in uses up. Returns the cookie's value. The first sign-in creates a

@@ -1,6 +1,7 @@
 //! Signing in with a code or a link that was sent to an address, and attacks on it.
 use sidetone::sandbox::block_on;
 use sidetone_tests::World;
+use sidetone_tests::reply::Reply;
 use sidetone_tests::visitor::{Visitor, text};
 
 fn address(name: &str) -> String {
@@ -121,6 +122,35 @@ fn a_code_expires_after_ten_minutes_and_a_session_after_thirty_days_without_use(
     }
     sandbox.advance(30 * DAY_MS + 1);
     assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+/// Otherwise the browser drops the cookie 30 days after the sign-in, however often the session is used.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_cookie_lasts_as_long_as_the_session() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let mut visitor = Visitor::signed_in(&world, &address("cookie"));
+    let token = visitor.cookies["sidetone_session"].clone();
+    let renewed = |reply: &Reply| {
+        let cookies = reply.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap().to_owned());
+        cookies.filter(|one| one.starts_with("sidetone_session=")).collect::<Vec<_>>()
+    };
+    let expected = format!("sidetone_session={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000");
+    assert_eq!(renewed(&visitor.get("/dashboard")), [""; 0], "the session is new");
+    for path in ["/dashboard", "/dashboard/api/workspace", "/dashboard/nowhere", "/dashboard/sign-in"] {
+        sandbox.advance(3_600_000);
+        assert_eq!(renewed(&visitor.get(path)), [expected.as_str()], "{path}");
+        assert_eq!(renewed(&visitor.get(path)), [""; 0], "{path}, again");
+    }
+    // A form extends it, too; but not the one that ends it.
+    let csrf = visitor.csrf("/dashboard/keys");
+    sandbox.advance(3_600_000);
+    let made = visitor.post("/dashboard/do/create_api_key", &[("_csrf", &csrf), ("name", "x")]);
+    assert_eq!(renewed(&made), [expected.as_str()]);
+    sandbox.advance(3_600_000);
+    let out = renewed(&visitor.post("/dashboard/sign-out", &[("_csrf", &csrf)]));
+    assert!(out.len() == 1 && out[0].starts_with("sidetone_session=;"), "{out:?}");
 }
 
 #[test]
