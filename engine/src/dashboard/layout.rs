@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, control_id, label, problems, sentence};
-use crate::dashboard::pages::parts::{address_of, asked, copy, icon, snippet, text};
+use crate::dashboard::pages::parts::{copy, here, icon, snippet, text};
 use crate::operations::by_id;
 
 /// The places of the rail: address, icon, name. The first of each group begins it.
@@ -138,7 +138,7 @@ pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
                 (rail(frame))
                 div.side {
                     (head(frame, strip))
-                    main #content tabindex="-1" data-page=(address_of(frame, &[("page", asked(frame, "page"))])) {
+                    main #content tabindex="-1" data-page=(here(frame)) {
                         (messages(frame))
                         (content)
                     }

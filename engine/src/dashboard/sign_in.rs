@@ -4,7 +4,7 @@ use http::uri::PathAndQuery;
 use http::{Response, Uri, header};
 
 use super::pages::{SignIn, sign_in};
-use super::visit::Visit;
+use super::visit::{Visit, is_same};
 use super::{forms, mail, oidc, paths, reply};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
@@ -77,7 +77,7 @@ impl<'a> Form<'a> {
                 page to sign in again, and repeat.";
             return Err(Error::new(Code::ForbiddenOrigin, message));
         };
-        forms::check(visit, &fields, &visit.csrf_of_visit(token))?;
+        forms::check(visit, &fields, |sent| is_same(sent, &visit.csrf_of_visit(token)).then_some(()))?;
         Ok(Self { fields, visit_hash: sha256_hex(token.as_bytes()), visit })
     }
 

@@ -111,9 +111,21 @@ impl<'a> Visit<'a> {
         cookie(self.incoming.request.headers(), name).filter(|token| token.len() >= 32)
     }
 
-    /// What proves that a form of this session is ours.
+    /// What proves that a form of this session is ours. It begins with the workspace that the form is made for: another
+    /// tab may have opened another one by the time it is sent.
     pub fn csrf_of_session(&self, session: &Session) -> String {
-        self.proof("session", &session.hash)
+        self.csrf_in(session, &session.workspace_id)
+    }
+
+    /// The workspace that a form of this session was made for; `None`: it is not ours.
+    pub fn workspace_of_form<'t>(&self, session: &Session, csrf: &'t str) -> Option<&'t str> {
+        let (workspace_id, _) = csrf.split_once('.')?;
+        is_same(csrf, &self.csrf_in(session, workspace_id)).then_some(workspace_id)
+    }
+
+    fn csrf_in(&self, session: &Session, workspace_id: &str) -> String {
+        let proof = self.proof("session", &format!("{} in {workspace_id}", session.hash));
+        format!("{workspace_id}.{proof}")
     }
 
     /// What proves that a form of this visit is ours.

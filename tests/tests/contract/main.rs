@@ -22,6 +22,7 @@ mod dashboard_people;
 mod dashboard_sign_in;
 mod dashboard_sign_up;
 mod deliveries;
+mod dashboard_workspaces;
 mod delivery_signatures;
 mod erasing;
 mod error_messages;
