@@ -95,6 +95,21 @@ fn every_page_has_a_case_and_renders_whole() {
 }
 
 #[test]
+fn every_page_tells_the_call_that_does_the_same_or_that_there_is_none() {
+    for (name, case) in &cases() {
+        let page = page_at(case["page"].as_str().unwrap());
+        let html = render(page, case);
+        let tells = html.contains("As API call") || html.contains("The API has no operation");
+        // Somebody else's invitation can only be left alone.
+        assert!(tells || html.contains("open the link again and sign in with that address"), "{name}");
+        if ["/dashboard/people", "/dashboard/sessions"].contains(&page.path) {
+            assert!(html.contains("As API call") && html.contains("The API has no operation"), "{name}");
+            assert!(html.contains("curl 'https://voice.bluedoor.example/"), "{name} shows the nearest one");
+        }
+    }
+}
+
+#[test]
 fn a_page_of_nothing_renders_too() {
     for page in pages::PAGES {
         for nothing in [Value::Null, json!([]), json!({})] {

@@ -45,6 +45,8 @@ pub struct Strip<'a> {
     pub action: Option<Markup>,
     /// What would do the same over REST and MCP.
     pub calls: Vec<Call<'a>>,
+    /// Said before them, where no operation does the same: what the nearest ones do.
+    pub no_call: Option<&'a str>,
 }
 
 /// A call of the API that does what the page does.
@@ -257,7 +259,7 @@ fn head(frame: &Frame, strip: Strip<'_>) -> Markup {
                 }
             }
             div.row.do {
-                (api(frame, &strip.calls))
+                (api(frame, &strip.calls, strip.no_call))
                 @if let Some(action) = strip.action { (action) }
             }
         }
@@ -265,12 +267,13 @@ fn head(frame: &Frame, strip: Strip<'_>) -> Markup {
 }
 
 /// The control that shows the calls of REST and MCP that do the same.
-fn api(frame: &Frame, calls: &[Call<'_>]) -> Markup {
+fn api(frame: &Frame, calls: &[Call<'_>], no_call: Option<&str>) -> Markup {
     html! {
         @if !calls.is_empty() {
             details.api {
                 summary.button { "As API call" }
                 div.panel {
+                    @if let Some(no_call) = no_call { p { (no_call) } }
                     @for call in calls {
                         @if let Some(curl) = call.curl(&frame.origin) {
                             h2 { code { (call.operation) } }
