@@ -20,8 +20,8 @@ use crate::operations::validate::Strictness;
 use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
 
-/// What forms can do besides operations: about the person, not the workspace.
-pub(super) const OWN: &[&str] = &[
+/// What forms can do besides operations.
+pub const OWN: &[&str] = &[
     "revoke_session",
     "switch_workspace",
     "invite_person",

@@ -22,6 +22,7 @@ mod visit;
 use bytes::Bytes;
 use http::{Method, Response};
 
+pub use self::forms::OWN as OWN_FORMS;
 use self::visit::Visit;
 use crate::base::ids::RequestId;
 use crate::base::response::{error_response, method_not_allowed};

@@ -153,6 +153,43 @@ fn the_cookie_lasts_as_long_as_the_session() {
     assert!(out.len() == 1 && out[0].starts_with("sidetone_session=;"), "{out:?}");
 }
 
+/// The cookies that a sign-in sets where the service has this address, without their values.
+fn cookies_at(base_url: &str) -> Vec<String> {
+    let world = World::with_settings(&[("SIDETONE_BASE_URL", base_url)]);
+    let mut visitor = Visitor::new(&world);
+    let mut replies = vec![visitor.get("/dashboard/sign-in")];
+    let code = visitor.ask_for_code("anna@parcels.example");
+    let csrf = visitor.csrf(CODE);
+    replies.push(visitor.post(CODE, &[("_csrf", &csrf), ("code", &code)]));
+    assert_eq!(visitor.get("/dashboard").status, 200, "{base_url}: the cookie opens the session");
+    let all = replies.iter().flat_map(|reply| reply.headers.get_all("set-cookie"));
+    all.map(|cookie| {
+        let (name, rest) = cookie.to_str().unwrap().split_once('=').unwrap();
+        format!("{name}; {}", rest.split_once("; ").unwrap().1)
+    })
+    .collect()
+}
+
+#[test]
+fn cookies_are_secure_and_of_this_host_alone_where_there_is_tls() {
+    let expected = |prefix: &str, end: &str| {
+        let about = "Path=/; HttpOnly; SameSite=Lax; Max-Age=";
+        [("visit", 86_400), ("session", 2_592_000), ("visit", 0)]
+            .map(|(name, age)| format!("{prefix}sidetone_{name}; {about}{age}{end}"))
+    };
+    assert_eq!(cookies_at("https://voice.parcels.example"), expected("__Host-", "; Secure"));
+    // Browsers keep secure cookies of this machine without TLS, too; of another one they would not.
+    assert_eq!(cookies_at("http://127.0.0.1:8787"), expected("", "; Secure"));
+    assert_eq!(cookies_at("http://localhost:8787"), expected("", "; Secure"));
+    assert_eq!(cookies_at("http://voice.parcels.example"), expected("", ""));
+    // With TLS, a cookie that a page of another host, or one without TLS, could have set opens nothing.
+    let world = World::with_settings(&[("SIDETONE_BASE_URL", "https://voice.parcels.example")]);
+    let mut visitor = Visitor::signed_in(&world, "anna@parcels.example");
+    let token = visitor.cookies.remove("__Host-sidetone_session").expect("a session");
+    visitor.cookies.insert("sidetone_session".to_owned(), token);
+    assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "starts the service again")]
 fn the_first_start_shows_a_link_to_the_first_workspace() {
