@@ -40,10 +40,14 @@ pub const SETTINGS: &[&str] = &[
     MAIL_FROM,
     SMTP_URL,
     SIGN_UP,
+    OPERATOR_KEY,
     "SIDETONE_GOOGLE_CLIENT_ID",
     "SIDETONE_GOOGLE_CLIENT_SECRET",
     "SIDETONE_GOOGLE_ISSUER",
 ];
+
+/// The key of whoever runs the service.
+pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
 
 /// Said on the telephone when the assistant's model fails.
 const DEFAULT_APOLOGY: &str = "I am sorry, I have a technical problem. Please call again later.";
@@ -84,6 +88,8 @@ pub struct Config {
     pub google: Option<OpenIdSettings>,
     /// Who may sign in for the first time.
     pub sign_up: SignUp,
+    /// SHA-256 of the key that makes links to sign the operator in; `None`: only the command line makes them.
+    pub operator_hash: Option<String>,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
 }
@@ -193,6 +199,7 @@ impl Config {
             mail: MailSettings::from_settings(get)?,
             google: OpenIdSettings::from_settings(get)?,
             sign_up: SignUp::from_setting(get(SIGN_UP))?,
+            operator_hash: operator_hash(get(OPERATOR_KEY))?,
             ceilings: Ceilings::from_settings(get)?,
         })
     }
@@ -288,6 +295,14 @@ fn bootstrap_hashes(list: Option<String>) -> Result<Vec<String>, SettingError> {
         .collect()
 }
 
+fn operator_hash(key: Option<String>) -> Result<Option<String>, SettingError> {
+    let Some(text) = key else { return Ok(None) };
+    let message =
+        "is not a key (`sidetone_` and 49 characters, the last 6 a checksum); `sidetone secrets` prints one";
+    let wrong = || SettingError { name: OPERATOR_KEY, message: message.to_owned() };
+    ApiKey::parse(text.trim()).map(|key| Some(key.sha256_hex())).ok_or_else(wrong)
+}
+
 fn switch(value: Option<String>) -> Result<bool, SettingError> {
     match value.as_deref() {
         None | Some("0" | "false") => Ok(false),
@@ -351,6 +366,7 @@ mod tests {
             ("SIDETONE_BASE_URL", "voice.example.com"),
             ("SIDETONE_SECRET", "short"),
             ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
+            ("SIDETONE_OPERATOR_KEY", "sidetone_nope"),
             ("SIDETONE_DEFAULT_MODEL", "gpt"),
             ("SIDETONE_DEFAULT_VOICE", "nobody/alloy"),
             ("SIDETONE_PROVIDERS", "{"),

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::request::Parts;
 
+use crate::base::limits::SIGN_IN_MS;
 use crate::config::Config;
 use crate::dashboard;
 use crate::interfaces::Interfaces;
 use crate::interfaces::api::Api;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host;
-use crate::interfaces::mounted::SIGN_IN_PATH;
+use crate::interfaces::mounted::sign_in_link;
 use crate::jobs::{Invocation, QueueWorker};
 use crate::ports::{JobQueue, Ports};
 use crate::services::Services;
@@ -107,7 +108,7 @@ impl Engine {
             warnings.push(format!("no sign-in link could be made: {fault:?}"));
             None
         });
-        let sign_in_link = token.map(|token| format!("{}{SIGN_IN_PATH}/link?token={token}", self.base_url()));
+        let sign_in_link = token.map(|token| sign_in_link(self.base_url(), &token));
         let worker = |queue: &JobQueue| QueueWorker::new(services.clone(), *queue, owner);
         Ok(Started { first_key, sign_in_link, warnings, workers: JobQueue::ALL.iter().map(worker).collect() })
     }
@@ -145,6 +146,11 @@ impl Engine {
     /// Creates a key for the workspace with this id or name, for the operator.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
         self.services().create_key(workspace).await
+    }
+
+    /// A link that signs the operator in to the dashboard, once, within [`SIGN_IN_MS`]. It replaces an earlier one.
+    pub async fn sign_in_link(&self) -> Result<String, Fault> {
+        Ok(sign_in_link(self.base_url(), &self.services().operator_link(SIGN_IN_MS).await?))
     }
 
     /// The public URL of the service, without a trailing slash.

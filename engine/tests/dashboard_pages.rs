@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use sidetone_engine::dashboard::frame::{Frame, Page, Role};
-use sidetone_engine::dashboard::{assets, pages};
+use sidetone_engine::dashboard::{OWN_FORMS, assets, pages};
 use sidetone_engine::interfaces::generated::Documents;
 use sidetone_engine::operations;
 
@@ -90,6 +90,21 @@ fn every_page_has_a_case_and_renders_whole() {
         }
         for form in html.split("<form").skip(1).filter(|form| form.contains("method=\"post\"")) {
             assert!(form.contains("name=\"_csrf\""), "{name}: a form without a token");
+        }
+    }
+}
+
+#[test]
+fn every_page_tells_the_call_that_does_the_same_or_that_there_is_none() {
+    for (name, case) in &cases() {
+        let page = page_at(case["page"].as_str().unwrap());
+        let html = render(page, case);
+        let tells = html.contains("As API call") || html.contains("The API has no operation");
+        // Somebody else's invitation can only be left alone.
+        assert!(tells || html.contains("open the link again and sign in with that address"), "{name}");
+        if ["/dashboard/people", "/dashboard/sessions"].contains(&page.path) {
+            assert!(html.contains("As API call") && html.contains("The API has no operation"), "{name}");
+            assert!(html.contains("curl 'https://voice.bluedoor.example/"), "{name} shows the nearest one");
         }
     }
 }
@@ -181,24 +196,10 @@ fn check(name: &str, page: &Page, case: &Value) {
 
 #[test]
 fn what_pages_name_exists() {
-    // The dashboard's own reads and forms, which are no operations.
-    let own = [
-        "list_sessions",
-        "list_workspaces",
-        "list_people",
-        "list_invitations",
-        "get_invitation",
-        "revoke_session",
-        "switch_workspace",
-        "invite_person",
-        "withdraw_invitation",
-        "join_workspace",
-        "set_role",
-        "remove_person",
-        "simulate_caller",
-    ];
+    // The dashboard's own reads, which are no operations.
+    let own_reads = ["list_sessions", "list_workspaces", "list_people", "list_invitations", "get_invitation"];
     for page in pages::PAGES {
-        for read in page.reads.iter().filter(|read| !own.contains(&read.operation)) {
+        for read in page.reads.iter().filter(|read| !own_reads.contains(&read.operation)) {
             let operation = operations::by_id(read.operation).unwrap_or_else(|| panic!("{}", read.operation));
             assert_eq!(operation.method, http::Method::GET, "{} reads", page.path);
             let query = Documents::derived().requests(operation).unwrap().query.unwrap_or_default();
@@ -214,7 +215,7 @@ fn what_pages_name_exists() {
         let html = render(page_at(case["page"].as_str().unwrap()), case);
         for action in html.split("action=\"/dashboard/do/").skip(1) {
             let id = action.split('"').next().unwrap();
-            assert!(own.contains(&id) || operations::by_id(id).is_some(), "{name} sends to {id}");
+            assert!(OWN_FORMS.contains(&id) || operations::by_id(id).is_some(), "{name} sends to {id}");
         }
     }
 }

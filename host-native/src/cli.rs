@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::hash::sha256_hex;
-use sidetone_engine::config::Config;
+use sidetone_engine::config::{Config, OPERATOR_KEY};
 use sidetone_engine::engine::{Engine, Started};
 use sidetone_engine::ports::{Mailer, Ports};
 use tokio::net::TcpListener;
@@ -51,7 +51,9 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Print a new server secret and API key as settings of a Worker.
+    /// Print a link that signs the operator in to the dashboard, once, within ten minutes; works while the service runs.
+    SignInLink,
+    /// Print a new server secret, API key and operator's key as settings of a Worker.
     Secrets {
         #[command(subcommand)]
         command: Option<SecretsCommand>,
@@ -130,6 +132,10 @@ pub fn main() -> Result<(), Failure> {
                 folder = data.path().display()
             ))?)
         }
+        Command::SignInLink => {
+            let Service { engine, .. } = service(&settings, &data, settings.listen)?;
+            Ok(print_line(&runtime.block_on(engine.sign_in_link()).map_err(failure)?)?)
+        }
         Command::Workspace(WorkspaceCommand::Create { name }) => {
             let Service { engine, .. } = service(&settings, &data, settings.listen)?;
             let created = runtime.block_on(engine.create_workspace(&name)).map_err(failure)?;
@@ -150,11 +156,17 @@ pub fn main() -> Result<(), Failure> {
 
 /// The secrets that a Worker requires as settings; the native host creates its own.
 fn secrets() -> Result<String, getrandom::Error> {
-    let (mut secret, mut key) = ([0; 32], [0; 32]);
-    getrandom::fill(&mut secret)?;
-    getrandom::fill(&mut key)?;
-    let key = ApiKey::from_bytes(key);
-    Ok(format!("SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}", sha256_hex(&secret), key.as_str()))
+    let random = || {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map(|()| bytes)
+    };
+    let (secret, key, operator) = (random()?, ApiKey::from_bytes(random()?), ApiKey::from_bytes(random()?));
+    Ok(format!(
+        "SIDETONE_SECRET={}\nSIDETONE_BOOTSTRAP_KEYS={}\n{OPERATOR_KEY}={}",
+        sha256_hex(&secret),
+        key.as_str(),
+        operator.as_str()
+    ))
 }
 
 /// The detail for the operator: the private one if there is one.

@@ -218,10 +218,37 @@ async function walk(email, scripts) {
     await page.getByRole('heading', { name: 'Night desk', level: 1 }).waitFor();
     await go('/dashboard/assistants/new');
     assert.equal(await page.locator('#f-name').inputValue(), '', 'a draft comes back once');
+    await twoTabs(context, page, email);
   }
   const state = await context.storageState();
   await context.close();
   return state;
+}
+
+/** Another tab opens another workspace while somebody types: the form does nothing there, and is there again in its own. */
+async function twoTabs(context, page, email) {
+  const elsewhere = await browser.newContext();
+  const host = await signIn(elsewhere, `host-of-${email}`);
+  await host.goto(`${base}/dashboard/people`);
+  await host.getByLabel('E-mail address').fill(email);
+  await host.getByRole('button', { name: 'Invite' }).click();
+  const link = await host.locator('.once .secret').textContent();
+  await elsewhere.close();
+  await page.locator('#f-name').fill('Weekend desk');
+  await page.locator('#f-instructions').fill('Answer at the weekend.');
+  const tab = await context.newPage();
+  await tab.goto(link);
+  await tab.getByRole('button', { name: 'Join' }).click();
+  await tab.getByRole('heading', { name: 'Overview' }).waitFor();
+  await tab.close();
+  await page.getByRole('button', { name: 'Create assistant' }).click();
+  await page.getByText('Nothing was done').waitFor();
+  await shots(page, 'other-workspace');
+  await page.getByRole('button', { name: /^Open / }).click();
+  await page.getByText('is here again').waitFor();
+  assert.equal(await page.locator('#f-instructions').inputValue(), 'Answer at the weekend.');
+  await page.getByRole('button', { name: 'Create assistant' }).click();
+  await page.getByRole('heading', { name: 'Weekend desk', level: 1 }).waitFor();
 }
 
 /** The page as it stands, in both schemes and on a telephone. */

@@ -61,6 +61,11 @@ impl Edge {
         SHARED.get_or_init(start).clone()
     }
 
+    /// Another Worker, with these settings, which ends with this process.
+    pub fn of_its_own(settings: &[(&str, &str)]) -> Arc<Self> {
+        Arc::new(Self::start(settings))
+    }
+
     /// The Worker of this process over bindings with planned faults.
     pub fn shared_faulty() -> Arc<Self> {
         static SHARED: OnceLock<Arc<Edge>> = OnceLock::new();

@@ -61,6 +61,12 @@ impl Native {
         })
     }
 
+    /// Another server, with these settings, which ends with this process.
+    pub fn of_its_own(settings: &[(&str, &str)]) -> &'static Self {
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Box::leak(Box::new(Self::start(&settings)))
+    }
+
     /// The key of an unused workspace.
     pub fn fresh_key(&self) -> String {
         let n = self.keys_used.fetch_add(1, Ordering::Relaxed);

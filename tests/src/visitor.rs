@@ -7,6 +7,8 @@ use http::{Method, Request, header};
 use crate::reply::Reply;
 use crate::world::World;
 
+const PEOPLE: &str = "/dashboard/people";
+
 /// A browser.
 #[derive(Clone)]
 pub struct Visitor {
@@ -109,6 +111,38 @@ impl Visitor {
     pub fn act(&mut self, operation: &str, back: &str, fields: &[(&str, &str)]) -> Reply {
         let path = format!("/dashboard/do/{operation}");
         self.submit(back, &path, &[&[("_back", back)], fields].concat())
+    }
+
+    /// The id of the workspace that is open.
+    #[track_caller]
+    pub fn workspace(&mut self) -> String {
+        self.get("/dashboard/api/workspace")["id"].as_str().expect("a workspace").to_owned()
+    }
+
+    /// Invites somebody to it; the path of the link.
+    #[track_caller]
+    pub fn invite(&mut self, email: &str, role: &str) -> String {
+        let reply = self.act("invite_person", PEOPLE, &[("email", email), ("role", role)]);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let page = text(&reply);
+        let at = page.find("/dashboard/join?token=").expect("a link");
+        page[at..].split(['<', '"']).next().expect("a link").to_owned()
+    }
+
+    /// Accepts the invitation of a link, and returns the status. The workspace is open then.
+    #[track_caller]
+    pub fn join(&mut self, link: &str) -> u16 {
+        let token = link.split("token=").nth(1).expect("a token");
+        self.submit("/dashboard", "/dashboard/do/join_workspace", &[("token", token)]).status
+    }
+
+    /// The account of somebody in the workspace that is open.
+    #[track_caller]
+    pub fn account_of(&mut self, email: &str) -> String {
+        let page = text(&self.get(PEOPLE));
+        let row = page.split("<tr>").find(|row| row.contains(email) && row.contains("acct_"));
+        let row = row.expect("a person");
+        row[row.find("acct_").expect("an id")..][..31].to_owned()
     }
 
     /// Any request with the cookies.

@@ -172,6 +172,23 @@ impl World {
         Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
     }
 
+    /// A service of its own with these settings, on the host that `SIDETONE_TEST_HOST` names. It ends with the test
+    /// process, so few tests have one.
+    pub fn of_its_own(settings: &[(&str, &str)]) -> Self {
+        match host() {
+            "native" => {
+                let native = Native::of_its_own(settings);
+                Self::on(Service::Native(native), native.fresh_key())
+            }
+            "worker" => {
+                let edge = Edge::of_its_own(settings);
+                let key = edge.fresh_key();
+                Self::at_edge(edge, key)
+            }
+            _ => Self::with_settings(settings),
+        }
+    }
+
     fn in_memory(sandbox: Sandbox) -> Self {
         // Only the carrier is reachable, unless the test changes that.
         sandbox.answer_http_with(|request| match carrier::is_default_carrier(&request.url) {
@@ -227,15 +244,20 @@ impl World {
         }
     }
 
+    /// What the service has logged.
+    pub fn log(&self) -> String {
+        match &self.service {
+            Service::Sandbox(sandbox) => sandbox.notes().join("\n"),
+            Service::Native(native) => native.log(),
+            Service::Edge(edge) => edge.log(),
+        }
+    }
+
     /// The first line that the service has logged with this text in it.
     pub fn logged(&self, text: &str) -> String {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let log = match &self.service {
-                Service::Sandbox(sandbox) => sandbox.notes().join("\n"),
-                Service::Native(native) => native.log(),
-                Service::Edge(edge) => edge.log(),
-            };
+            let log = self.log();
             if let Some(line) = log.lines().rev().find(|line| line.contains(text)) {
                 return line.to_owned();
             }

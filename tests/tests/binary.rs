@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use sidetone_tests::fakes::carrier::default_account;
 use sidetone_tests::process::{self, Folder, Server, bootstrap_key, read_answer, request_head};
+use sidetone_tests::{Reply, wire};
 
 #[test]
 fn a_graceful_stop_finishes_open_requests() {
@@ -162,6 +163,7 @@ fn an_invalid_setting_prevents_the_start_and_is_named() {
         ("SIDETONE_BASE_URL", "voice.example.com"),
         ("SIDETONE_SECRET", "short"),
         ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
+        ("SIDETONE_OPERATOR_KEY", "sidetone_nope"),
         ("SIDETONE_DEFAULT_MODEL", "nobody/model"),
         ("SIDETONE_DEFAULT_VOICE", "tone"),
         ("SIDETONE_PROVIDERS", "{"),
@@ -209,6 +211,89 @@ fn the_command_line_works_while_the_server_runs() {
     assert!(server.stop().success());
 }
 
+/// Somebody who has signed out, and has neither mail nor another way to sign in, comes back.
+#[test]
+fn the_command_line_makes_links_to_sign_in() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let help = answered(&process::run(&data, &[], &["--help"]));
+    assert!(help.contains("sign-in-link") && help.contains("signs the operator in"), "{help}");
+    let server = Server::start(&data, &[]);
+    let path = |text: &str| {
+        let at = text.find("/dashboard/sign-in/link?token=").unwrap_or_else(|| panic!("no link: {text}"));
+        text[at..].split_whitespace().next().expect("a link").to_owned()
+    };
+    let first = path(server.welcome());
+    let make = || {
+        answered(&process::run(
+            &data,
+            &[("SIDETONE_BASE_URL", "https://voice.example.com")],
+            &["sign-in-link"],
+        ))
+    };
+    let made = make();
+    assert!(made.starts_with("https://voice.example.com/dashboard/sign-in/link?token="), "{made}");
+    assert_eq!(made.lines().count(), 1, "{made}");
+    assert_eq!(browse(&server, "GET", &first, "", "").status, 401, "it replaces the link of the start");
+    let session = sign_in(&server, &path(&made));
+    let page = browse(&server, "GET", "/dashboard", &session, "");
+    assert!(page.status == 200 && body(&page).contains("operator"), "{page:?}");
+    assert_eq!(browse(&server, "GET", &path(&made), "", "").status, 401, "once");
+    // Signed out, while the service runs and has an account: the same person again.
+    let csrf = field(&body(&page), "_csrf");
+    let out = browse(&server, "POST", "/dashboard/sign-out", &session, &format!("_csrf={csrf}"));
+    assert_eq!((out.status, out.header("location")), (303, Some("/dashboard/sign-in")));
+    assert_eq!(browse(&server, "GET", "/dashboard", &session, "").status, 303);
+    let session = sign_in(&server, &path(&make()));
+    assert_eq!(browse(&server, "GET", "/dashboard", &session, "").status, 200);
+    let people: i64 = Connection::open(data.join("sidetone.db"))
+        .and_then(|file| file.query_row("SELECT COUNT(*) FROM accounts", [], |row| row.get(0)))
+        .expect("the database can be read");
+    assert_eq!(people, 1);
+    assert!(server.stop().success());
+    let server = Server::start(&data, &[]);
+    assert!(!server.welcome().contains("sign-in/link"), "somebody has an account: {}", server.welcome());
+    assert!(server.stop().success());
+}
+
+/// One request of a browser with this cookie.
+fn browse(server: &Server, method: &str, path: &str, cookie: &str, form: &str) -> Reply {
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .header("cookie", cookie)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(form.to_owned().into())
+        .expect("a request");
+    wire::send(server.address(), &request).expect("the server answers")
+}
+
+/// Opens a link and presses its button; the cookie of the session.
+fn sign_in(server: &Server, link: &str) -> String {
+    let cookie = |reply: &Reply| {
+        let cookies = reply.headers.get_all("set-cookie").iter().filter_map(|one| one.to_str().ok());
+        let mut kept = cookies.filter_map(|one| one.split(';').next()).filter(|pair| !pair.ends_with('='));
+        kept.next().expect("a cookie").to_owned()
+    };
+    let page = browse(server, "GET", link, "", "");
+    assert_eq!(page.status, 200, "{page:?}");
+    let html = body(&page);
+    let form = format!("_csrf={}&token={}", field(&html, "_csrf"), field(&html, "token"));
+    let reply = browse(server, "POST", "/dashboard/sign-in/link", &cookie(&page), &form);
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard")), "{reply:?}");
+    cookie(&reply)
+}
+
+fn body(reply: &Reply) -> String {
+    String::from_utf8_lossy(&reply.body).into_owned()
+}
+
+/// The value of a hidden field.
+fn field(html: &str, name: &str) -> String {
+    let rest = html.split(&format!("name=\"{name}\" value=\"")).nth(1);
+    rest.and_then(|rest| rest.split('"').next()).unwrap_or_else(|| panic!("no {name}: {html}")).to_owned()
+}
+
 #[test]
 fn printing_the_secrets_of_a_worker_writes_nothing() {
     let folder = Folder::new();
@@ -217,8 +302,8 @@ fn printing_the_secrets_of_a_worker_writes_nothing() {
     assert!(!data.exists(), "no data folder is created");
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once('=')).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["SIDETONE_SECRET", "SIDETONE_BOOTSTRAP_KEYS"]);
-    assert!(lines[0].1.len() == 64, "{text}");
+    assert_eq!(names, ["SIDETONE_SECRET", "SIDETONE_BOOTSTRAP_KEYS", "SIDETONE_OPERATOR_KEY"]);
+    assert!(lines[0].1.len() == 64 && lines[1].1 != lines[2].1, "{text}");
     // The printed settings are valid, and the key creates a workspace.
     let server = Server::start(&data, &lines);
     server.connect(lines[1].1).expect(200, "GET", "/assistants", None);

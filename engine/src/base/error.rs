@@ -62,6 +62,8 @@ codes! {
     NameTaken = 409 "name_taken";
     /// Another workspace owns the number, or the operator has not given it to this one.
     NumberInUse = 409 "number_in_use";
+    /// A form of the dashboard was made in another workspace than the one that is open by now.
+    OtherWorkspace = 409 "other_workspace";
     /// A run in progress cannot be deleted.
     RunInProgress = 409 "run_in_progress";
     /// A call that has not ended cannot be deleted.

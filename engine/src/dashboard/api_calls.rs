@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use http::{Method, Response};
 
-use super::visit::{Visit, is_same};
+use super::visit::Visit;
 use crate::base::error::{Code, Error};
 use crate::base::response::error_response;
 use crate::interfaces::rest;
@@ -21,15 +21,21 @@ pub(super) async fn handle(visit: &Visit<'_>, path: &str) -> Result<Response<Byt
     }
     let Some(session) = visit.session().await? else { return refused(auth::session_over()) };
     let request = &visit.incoming.request;
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let sent = request.headers().get(CSRF_HEADER).and_then(|value| value.to_str().ok());
-        if !sent.is_some_and(|sent| is_same(sent, &visit.csrf_of_session(&session))) {
-            return refused(elsewhere());
-        }
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let sent = request.headers().get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+    match sent.and_then(|sent| visit.workspace_of_form(&session, sent)) {
+        Some(workspace_id) if workspace_id != &*session.workspace_id => return refused(other_workspace()),
+        None if !reads => return refused(elsewhere()),
+        _ => {}
     }
     let context =
         || Ok(Context::new(visit.services().clone(), visit.now_ms, super::show::principal(&session)));
     Ok(rest::handle_as(visit.api, visit.incoming, path, context, visit.now_ms, visit.request_id).await)
+}
+
+fn other_workspace() -> Error {
+    let message = "You have opened another workspace since this page was loaded. Load the page again.";
+    Error::new(Code::OtherWorkspace, message)
 }
 
 fn elsewhere() -> Error {

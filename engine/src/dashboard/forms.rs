@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::people::Shown;
 use super::show::{self, Outcome};
-use super::visit::{Visit, is_same};
-use super::{fields, paths, people, reply, simulate};
+use super::visit::Visit;
+use super::{fields, pages, paths, people, reply, simulate};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::response::with_note;
@@ -20,8 +20,8 @@ use crate::operations::validate::Strictness;
 use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
 
-/// What forms can do besides operations: about the person, not the workspace.
-pub(super) const OWN: &[&str] = &[
+/// What forms can do besides operations.
+pub const OWN: &[&str] = &[
     "revoke_session",
     "switch_workspace",
     "invite_person",
@@ -31,6 +31,9 @@ pub(super) const OWN: &[&str] = &[
     "remove_person",
     simulate::FORM,
 ];
+
+/// Those of them that are about the person: the same in every workspace.
+const OF_PERSON: &[&str] = &["revoke_session", "switch_workspace", "join_workspace"];
 
 /// Operations whose answer the page shows although it contains no secret.
 const SHOWN: &[&str] = &["test_tool"];
@@ -58,14 +61,17 @@ pub(super) fn read(visit: &Visit<'_>) -> Result<Fields, Error> {
     Ok(fields)
 }
 
-/// Refuses a form that no page of ours has sent.
-pub(super) fn check(visit: &Visit<'_>, fields: &Fields, expected: &str) -> Result<(), Error> {
-    let sent = paths::value(fields, "_csrf").unwrap_or_default();
-    if visit.is_from_elsewhere() || !is_same(sent, expected) {
+/// Refuses a form that no page of ours has sent: `known` recognizes its proof, and says what it is of.
+pub(super) fn check<'f, T>(
+    visit: &Visit<'_>,
+    fields: &'f Fields,
+    known: impl FnOnce(&'f str) -> Option<T>,
+) -> Result<T, Error> {
+    let sent = paths::value(fields, "_csrf").filter(|_| !visit.is_from_elsewhere());
+    sent.and_then(known).ok_or_else(|| {
         let message = "This form is out of date, or it is not ours. Go back, load the page again, and send it once more.";
-        return Err(Error::new(Code::ForbiddenOrigin, message));
-    }
-    Ok(())
+        Error::new(Code::ForbiddenOrigin, message)
+    })
 }
 
 /// A form of somebody who is signed in.
@@ -75,7 +81,7 @@ pub(super) async fn route(
     path: &str,
 ) -> Result<Response<Bytes>, Fault> {
     let fields = read(visit)?;
-    check(visit, &fields, &visit.csrf_of_session(session))?;
+    let made_for = check(visit, &fields, |sent| visit.workspace_of_form(session, sent))?;
     if path == "/dashboard/sign-out" {
         visit.services().sign_out(&session.hash).await?;
         return Ok(reply::with_cookie(reply::redirect("/dashboard/sign-in"), &visit.drop_session()));
@@ -84,6 +90,9 @@ pub(super) async fn route(
         return Err(Error::new(Code::NotFound, "There is no such form.").into());
     };
     let back = address(&fields, "_back")?.unwrap_or_else(|| "/dashboard".to_owned());
+    if made_for != &*session.workspace_id && !OF_PERSON.contains(&id) {
+        return other_workspace(visit, session, made_for, &back).await;
+    }
     let then = address(&fields, "_then")?;
     if id == simulate::FORM {
         return match simulate::caller(visit, session, &fields).await {
@@ -128,6 +137,25 @@ pub(super) async fn route(
         }
         Err(fault) => failed(visit, session, &back, fields, fault).await,
     }
+}
+
+/// Says which workspace a form was made for, and offers to open it.
+async fn other_workspace(
+    visit: &Visit<'_>,
+    session: &Session,
+    made_for: &str,
+    back: &str,
+) -> Result<Response<Bytes>, Fault> {
+    let own = visit.services().workspaces_of(session).await?;
+    let name = own.as_array().into_iter().flatten().find(|one| one["id"] == made_for);
+    let page = pages::OtherWorkspace {
+        made_for: name.map(|one| (made_for, one["name"].as_str().unwrap_or_default())),
+        open: &session.workspace_name,
+        back,
+        csrf: &visit.csrf_of_session(session),
+        request_id: visit.request_id,
+    };
+    Ok(reply::page(Code::OtherWorkspace.status(), pages::other_workspace(&page)))
 }
 
 /// What follows a form that failed.

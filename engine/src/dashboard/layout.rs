@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, control_id, label, problems, sentence};
-use crate::dashboard::pages::parts::{address_of, asked, copy, icon, snippet, text};
+use crate::dashboard::pages::parts::{copy, here, icon, snippet, text};
 use crate::operations::by_id;
 
 /// The places of the rail: address, icon, name. The first of each group begins it.
@@ -45,6 +45,8 @@ pub struct Strip<'a> {
     pub action: Option<Markup>,
     /// What would do the same over REST and MCP.
     pub calls: Vec<Call<'a>>,
+    /// Said before them, where no operation does the same: what the nearest ones do.
+    pub no_call: Option<&'a str>,
 }
 
 /// A call of the API that does what the page does.
@@ -138,7 +140,7 @@ pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
                 (rail(frame))
                 div.side {
                     (head(frame, strip))
-                    main #content tabindex="-1" data-page=(address_of(frame, &[("page", asked(frame, "page"))])) {
+                    main #content tabindex="-1" data-page=(here(frame)) {
                         (messages(frame))
                         (content)
                     }
@@ -257,7 +259,7 @@ fn head(frame: &Frame, strip: Strip<'_>) -> Markup {
                 }
             }
             div.row.do {
-                (api(frame, &strip.calls))
+                (api(frame, &strip.calls, strip.no_call))
                 @if let Some(action) = strip.action { (action) }
             }
         }
@@ -265,12 +267,13 @@ fn head(frame: &Frame, strip: Strip<'_>) -> Markup {
 }
 
 /// The control that shows the calls of REST and MCP that do the same.
-fn api(frame: &Frame, calls: &[Call<'_>]) -> Markup {
+fn api(frame: &Frame, calls: &[Call<'_>], no_call: Option<&str>) -> Markup {
     html! {
         @if !calls.is_empty() {
             details.api {
                 summary.button { "As API call" }
                 div.panel {
+                    @if let Some(no_call) = no_call { p { (no_call) } }
                     @for call in calls {
                         @if let Some(curl) = call.curl(&frame.origin) {
                             h2 { code { (call.operation) } }

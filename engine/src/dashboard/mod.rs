@@ -22,6 +22,7 @@ mod visit;
 use bytes::Bytes;
 use http::{Method, Response};
 
+pub use self::forms::OWN as OWN_FORMS;
 use self::visit::Visit;
 use crate::base::ids::RequestId;
 use crate::base::response::{error_response, method_not_allowed};
@@ -38,10 +39,11 @@ pub(crate) fn handle<'a>(
 ) -> BoxFuture<'a, Response<Bytes>> {
     Box::pin(async move {
         let visit = Visit::new(api, incoming, now_ms, request_id);
-        match answer(&visit).await {
+        let response = match answer(&visit).await {
             Ok(response) => response,
             Err(fault) => show::fault(&visit, fault),
-        }
+        };
+        visit.renewed(response)
     })
 }
 

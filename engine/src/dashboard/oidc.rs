@@ -17,7 +17,7 @@ use super::{paths, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::{
-    OPENID_KEPT_MS, OPENID_REFRESH_MS, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_WINDOW_MS,
+    OPENID_KEPT_MS, OPENID_REFRESH_MS, OPENID_SOURCE_MAX, SIGN_IN_MS, SIGN_IN_WINDOW_MS,
 };
 use crate::base::response::with_incident;
 use crate::config::OpenIdSettings;
@@ -33,11 +33,14 @@ fn redirect_uri(visit: &Visit<'_>) -> String {
     format!("{}{CALLBACK_PATH}", visit.services().config().base_url)
 }
 
-/// Sends the browser to the provider.
+/// Sends the browser to the provider, if a person has pressed the button: a page elsewhere begins nothing.
 pub(super) async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let settings = settings(visit)?;
     let query = visit.query();
     let next = paths::value(&query, "next").and_then(paths::safe).unwrap_or(sign_in::HOME);
+    if visit.is_from_elsewhere() {
+        return Ok(sign_in::ask_address(visit, "", next, None));
+    }
     let provider = match Provider::discover(visit.services(), settings).await {
         Ok(provider) => provider,
         Err(failure) => return Ok(failed(visit, failure)),
@@ -61,11 +64,14 @@ pub(super) async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
         next = next,
         now = visit.now_ms,
         since = visit.now_ms - SIGN_IN_WINDOW_MS,
-        most = SIGN_IN_SOURCE_MAX
+        most = OPENID_SOURCE_MAX
     );
     let [begun] = services.write([insert]).await?;
     if begun.is_empty() {
-        let error = Error::new(Code::TooManyCodes, "Too many sign-ins were begun. Wait for an hour.");
+        let error = Error::new(
+            Code::TooManyCodes,
+            "Too many sign-ins were begun and not finished. Wait for an hour.",
+        );
         return Ok(sign_in::ask_address(visit, "", next, Some(&error)));
     }
     let Ok(mut to) = Url::parse(&provider.authorization_endpoint) else {

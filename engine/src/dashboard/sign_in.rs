@@ -2,15 +2,19 @@
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Response, Uri, header};
+use serde_json::{Value, json};
 
 use super::pages::{SignIn, sign_in};
-use super::visit::Visit;
+use super::visit::{Visit, is_same};
 use super::{forms, mail, oidc, paths, reply};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
-use crate::base::limits::EMAIL_CHARS_MAX;
-use crate::base::response::{with_incident, with_note};
-use crate::interfaces::mounted::SIGN_IN_PATH;
+use crate::base::limits::{EMAIL_CHARS_MAX, SIGN_IN_MS};
+use crate::base::response::{json_response, with_incident, with_note};
+use crate::base::time::Timestamp;
+use crate::config::OPERATOR_KEY;
+use crate::interfaces::mounted::{SIGN_IN_PATH, sign_in_link};
+use crate::operations::auth::Credential;
 use crate::storage::accounts::{BY_EMAIL, OPERATOR, Person, used_proof};
 use crate::storage::fault::Fault;
 use crate::storage::sign_ins::{Asker, Proven, Refused};
@@ -34,6 +38,7 @@ pub(super) async fn route(
         ("/code", false) => code(visit).await?,
         ("/link", true) => show_link(visit).await?,
         ("/link", false) => link(visit).await?,
+        ("/operator", false) => operator(visit).await,
         ("/google", true) => oidc::begin(visit).await?,
         ("/google/callback", true) => oidc::callback(visit).await?,
         _ => {
@@ -77,7 +82,7 @@ impl<'a> Form<'a> {
                 page to sign in again, and repeat.";
             return Err(Error::new(Code::ForbiddenOrigin, message));
         };
-        forms::check(visit, &fields, &visit.csrf_of_visit(token))?;
+        forms::check(visit, &fields, |sent| is_same(sent, &visit.csrf_of_visit(token)).then_some(()))?;
         Ok(Self { fields, visit_hash: sha256_hex(token.as_bytes()), visit })
     }
 
@@ -120,7 +125,7 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
         return Ok(form.again(typed, &Error::new(Code::TooManyCodes, message)));
     };
     let base_url = &visit.services().config().base_url;
-    let link = format!("{base_url}{SIGN_IN_PATH}/link?token={}", proof.token);
+    let link = sign_in_link(base_url, &proof.token);
     let response = reply::redirect(&paths::with_parameter(CODE_PATH, "next", form.next()));
     // Somebody who may not sign in gets a mail, too: neither the answer nor its time tells who has an account.
     let (mail, note) = if visit.services().admits_address(&email, visit.now_ms).await? {
@@ -196,7 +201,7 @@ async fn link(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
 async fn signed_in(form: &Form<'_>, proven: &Proven) -> Result<Response<Bytes>, Fault> {
     let visit = form.visit;
     let services = visit.services();
-    let (person, joins) = if proven.is_first {
+    let (person, joins) = if proven.is_operator {
         let operator = OPERATOR.to_owned();
         let person = Person { issuer: operator.clone(), subject: operator, email: String::new() };
         (person, services.oldest_workspace().await?)
@@ -210,6 +215,34 @@ async fn signed_in(form: &Form<'_>, proven: &Proven) -> Result<Response<Bytes>, 
         Err(Fault::Refused(error)) => Ok(form.again(&proven.email, &error)),
         Err(fault) => Err(fault),
     }
+}
+
+/// Makes a link that signs the operator in, for whoever has the operator's key: the command line of a host without one.
+async fn operator(visit: &Visit<'_>) -> Response<Bytes> {
+    match operator_link(visit).await {
+        Ok(link) => with_note(json_response(201, link.to_string().into()), "made a sign-in link".to_owned()),
+        // Wrong keys count as those of the API do.
+        Err(fault) => visit.api.refuse(fault, visit.incoming, visit.now_ms, visit.request_id),
+    }
+}
+
+async fn operator_link(visit: &Visit<'_>) -> Result<Value, Fault> {
+    let config = visit.services().config();
+    let Some(known) = &config.operator_hash else {
+        let message = format!("{OPERATOR_KEY} is not set here. `sidetone sign-in-link` makes a link, too.");
+        return Err(Error::new(Code::NotFound, message).into());
+    };
+    match Credential::from_headers(visit.incoming.request.headers()) {
+        Credential::Key { hash } if is_same(&hash, known) => {}
+        _ => {
+            let message =
+                format!("Send the operator's key, {OPERATOR_KEY}: `Authorization: Bearer sidetone_…`.");
+            return Err(Error::new(Code::Unauthorized, message).into());
+        }
+    }
+    let token = visit.services().operator_link(SIGN_IN_MS).await?;
+    let end = Timestamp::from_ms(visit.now_ms + SIGN_IN_MS);
+    Ok(json!({"url": sign_in_link(&config.base_url, &token), "expires_at": end}))
 }
 
 /// Opens the session. The visit ends, and with it the forms that it was sent.

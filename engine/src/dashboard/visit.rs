@@ -1,10 +1,13 @@
 //! One request to the dashboard: its cookies, the session that they open, and the proof that a form is ours.
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
+use http::{Response, header};
 use subtle::ConstantTimeEq;
 use url::Url;
 
-use super::assets;
+use super::{assets, reply};
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::RequestId;
 use crate::interfaces::api::Api;
@@ -28,13 +31,16 @@ pub(super) struct Visit<'a> {
     pub request_id: &'a RequestId,
     has_tls: bool,
     is_secure: bool,
+    /// Whether this request has extended its session.
+    is_extended: AtomicBool,
 }
 
 impl<'a> Visit<'a> {
     pub fn new(api: &'a Api, incoming: &'a Incoming, now_ms: i64, request_id: &'a RequestId) -> Self {
         let base_url = &api.services().config().base_url;
         let has_tls = base_url.starts_with("https://");
-        Self { api, incoming, now_ms, request_id, has_tls, is_secure: has_tls || is_local(base_url) }
+        let is_secure = has_tls || is_local(base_url);
+        Self { api, incoming, now_ms, request_id, has_tls, is_secure, is_extended: AtomicBool::new(false) }
     }
 
     pub fn services(&self) -> &'a Services {
@@ -62,7 +68,7 @@ impl<'a> Visit<'a> {
 
     /// What the browser says about itself.
     pub fn client(&self) -> String {
-        let value = self.incoming.request.headers().get(http::header::USER_AGENT);
+        let value = self.incoming.request.headers().get(header::USER_AGENT);
         value.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
     }
 
@@ -77,9 +83,26 @@ impl<'a> Visit<'a> {
         let session = self.services().session(token, self.now_ms).await?;
         if let Some(session) = &session {
             // Without room for the write, people can still read and delete; a later request extends the session.
-            let _ = self.services().keep_session(session, self.now_ms).await;
+            if self.services().keep_session(session, self.now_ms).await.unwrap_or(false) {
+                self.is_extended.store(true, Ordering::Relaxed);
+            }
         }
         Ok(session)
+    }
+
+    /// The response with the session's cookie, if the session was extended: the browser keeps it as long as the storage.
+    /// A response that opens or ends a session has its own.
+    pub fn renewed(&self, response: Response<Bytes>) -> Response<Bytes> {
+        let name = self.session_cookie().as_bytes();
+        let is_set = |response: &Response<Bytes>| {
+            response.headers().get_all(header::SET_COOKIE).iter().any(|one| one.as_bytes().starts_with(name))
+        };
+        match self.session_token() {
+            Some(token) if self.is_extended.load(Ordering::Relaxed) && !is_set(&response) => {
+                reply::with_cookie(response, &self.set_session(token))
+            }
+            _ => response,
+        }
     }
 
     /// The value of the visit's cookie.
@@ -88,9 +111,21 @@ impl<'a> Visit<'a> {
         cookie(self.incoming.request.headers(), name).filter(|token| token.len() >= 32)
     }
 
-    /// What proves that a form of this session is ours.
+    /// What proves that a form of this session is ours. It begins with the workspace that the form is made for: another
+    /// tab may have opened another one by the time it is sent.
     pub fn csrf_of_session(&self, session: &Session) -> String {
-        self.proof("session", &session.hash)
+        self.csrf_in(session, &session.workspace_id)
+    }
+
+    /// The workspace that a form of this session was made for; `None`: it is not ours.
+    pub fn workspace_of_form<'t>(&self, session: &Session, csrf: &'t str) -> Option<&'t str> {
+        let (workspace_id, _) = csrf.split_once('.')?;
+        is_same(csrf, &self.csrf_in(session, workspace_id)).then_some(workspace_id)
+    }
+
+    fn csrf_in(&self, session: &Session, workspace_id: &str) -> String {
+        let proof = self.proof("session", &format!("{} in {workspace_id}", session.hash));
+        format!("{workspace_id}.{proof}")
     }
 
     /// What proves that a form of this visit is ours.

@@ -14,6 +14,11 @@ pub type Mounted = for<'a> fn(&'a Api, &'a Incoming, i64, &'a RequestId) -> BoxF
 pub const DASHBOARD_PATH: &str = "/dashboard";
 /// Where people sign in: the only place that reads what somebody without a session sends.
 pub const SIGN_IN_PATH: &str = "/dashboard/sign-in";
+/// The link whose page signs somebody in.
+pub(crate) fn sign_in_link(base_url: &str, token: &str) -> String {
+    format!("{base_url}{SIGN_IN_PATH}/link?token={token}")
+}
+
 /// The cookie of a session, where the service has no TLS.
 pub const SESSION_COOKIE: &str = "sidetone_session";
 /// The same with TLS: the prefix keeps it from being set by other hosts and for parts of this one.

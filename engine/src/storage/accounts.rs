@@ -40,7 +40,7 @@ pub(crate) struct Person {
 
 /// The issuer of those who proved an address with a code or a link.
 pub(crate) const BY_EMAIL: &str = "email";
-/// The issuer of whoever used the link of the first start.
+/// The issuer of whoever used an operator's link.
 pub(crate) const OPERATOR: &str = "operator";
 
 /// An open session.
@@ -107,10 +107,10 @@ impl Services {
         Ok(None)
     }
 
-    /// Extends a session that is used; not at every request, to save writes.
-    pub(crate) async fn keep_session(&self, session: &Session, now_ms: i64) -> Result<(), Fault> {
+    /// Extends a session that is used; not at every request, to save writes. Returns whether it did.
+    pub(crate) async fn keep_session(&self, session: &Session, now_ms: i64) -> Result<bool, Fault> {
         if now_ms - session.seen_at < SESSION_SEEN_MS {
-            return Ok(());
+            return Ok(false);
         }
         let keep = sql!(
             "UPDATE sessions SET seen_at = :now, expires_at = :end WHERE hash = :hash",
@@ -119,7 +119,7 @@ impl Services {
             end = now_ms + SESSION_MS
         );
         self.write([keep]).await?;
-        Ok(())
+        Ok(true)
     }
 
     /// Signs a person in: `batch` holds what the sign-in uses up. Returns the cookie's value. The first sign-in creates a
@@ -194,6 +194,11 @@ impl Services {
             }
             (None, None) => {
                 let id: WorkspaceId = self.new_id();
+                batch.push(sql!(
+                    "INSERT INTO batch_guard (ok) SELECT 0 WHERE EXISTS
+                     (SELECT 1 FROM memberships WHERE account_id = :account)",
+                    account = &account_id
+                ));
                 batch.extend(own_workspace(&id, &account_id, &person.email, now_ms));
                 id
             }
@@ -274,26 +279,14 @@ impl Services {
         email: &str,
         now_ms: i64,
     ) -> Result<(), Fault> {
-        let find = sql!(
-            "SELECT workspace_id FROM memberships WHERE account_id = :account ORDER BY created_at, workspace_id LIMIT 1",
-            account = account_id
-        );
-        let [found] = self.read([find]).await?;
-        let mut batch = Batch::default();
-        let workspace_id: WorkspaceId = match found.first() {
-            Some(row) => row.id("workspace_id")?,
-            None => {
-                let id = self.new_id();
-                batch.extend(own_workspace(&id, account_id, email, now_ms));
-                id
-            }
-        };
-        batch.push(sql!(
-            "UPDATE sessions SET workspace_id = :workspace WHERE hash = :hash",
-            workspace = &workspace_id,
+        let show = sql!(
+            "UPDATE sessions SET workspace_id = (SELECT workspace_id FROM memberships WHERE account_id = :account
+               ORDER BY created_at, workspace_id LIMIT 1) WHERE hash = :hash",
+            account = account_id,
             hash = hash
-        ));
-        batch.write(self).await?;
+        );
+        let [insert, join] = own_workspace(&self.new_id(), account_id, email, now_ms);
+        self.write([insert, join, show]).await?;
         Ok(())
     }
 
@@ -400,17 +393,27 @@ pub(crate) fn membership(
     )
 }
 
-/// A workspace with one admin, named like them.
+/// A workspace with one admin, named like them, for somebody who has none: of two requests at once, one makes it.
 fn own_workspace(id: &WorkspaceId, account_id: &AccountId, email: &str, now_ms: i64) -> [Statement; 2] {
     let name = match email.split_once('@') {
         Some((name, _)) => name.chars().take(NAME_CHARS_MAX as usize).collect(),
         None => "default".to_owned(),
     };
     let insert = sql!(
-        "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
+        "INSERT INTO workspaces (id, name, created_at) SELECT :id, :name, :now
+         WHERE NOT EXISTS (SELECT 1 FROM memberships WHERE account_id = :account)",
         id = id,
         name = name,
+        account = account_id,
         now = Timestamp::from_ms(now_ms)
     );
-    [insert, membership(id, account_id, Role::Admin, now_ms)]
+    let join = sql!(
+        "INSERT INTO memberships (workspace_id, account_id, role, created_at) SELECT :id, :account, :role, :now
+         WHERE NOT EXISTS (SELECT 1 FROM memberships WHERE account_id = :account)",
+        id = id,
+        account = account_id,
+        role = Role::Admin.as_str(),
+        now = now_ms
+    );
+    [insert, join]
 }

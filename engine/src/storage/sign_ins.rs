@@ -34,8 +34,8 @@ pub(crate) struct Proof {
 pub(crate) struct Proven {
     pub email: String,
     pub next: String,
-    /// Whether it is the link of the first start, which proves no address.
-    pub is_first: bool,
+    /// Whether it is the operator's link, which proves no address.
+    pub is_operator: bool,
     /// Uses the proof up, in the batch of the sign-in: of two that use it at once, one fails.
     pub uses: Batch,
 }
@@ -132,11 +132,16 @@ impl Services {
         found.first().map(|row| proven(row, now_ms)).transpose()
     }
 
-    /// The token of a link that signs the operator in, as long as nobody has an account. It replaces an earlier one.
+    /// The token of a link that signs the operator in, as long as nobody has an account.
     pub(crate) async fn first_link(&self) -> Result<Option<String>, Fault> {
-        if !self.has_no_account().await? {
-            return Ok(None);
+        match self.has_no_account().await? {
+            true => self.operator_link(FIRST_LINK_MS).await.map(Some),
+            false => Ok(None),
         }
+    }
+
+    /// The token of a link that signs the operator in. It replaces an earlier one.
+    pub(crate) async fn operator_link(&self, good_ms: i64) -> Result<String, Fault> {
         let now_ms = self.ports().clock.now_ms();
         let id: SignInId = self.new_id();
         let (token, hash) = self.new_token();
@@ -147,10 +152,10 @@ impl Services {
             id = &id,
             link = hash,
             now = now_ms,
-            end = now_ms + FIRST_LINK_MS
+            end = now_ms + good_ms
         );
         self.write([replace, insert]).await?;
-        Ok(Some(token))
+        Ok(token)
     }
 
     /// A code is short: without the server secret, its hash tells nothing.
@@ -165,7 +170,7 @@ fn proven(row: Row<'_>, now_ms: i64) -> Result<Proven, Fault> {
     Ok(Proven {
         email: row.text("email")?,
         next: row.text("next")?,
-        is_first: row.str("kind")? == "first",
+        is_operator: row.str("kind")? == "first",
         uses: Batch::from(use_up(&id, now_ms)),
     })
 }

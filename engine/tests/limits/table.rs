@@ -81,6 +81,10 @@ fn dashboard() -> Vec<Limit> {
         most("tries of a code", count(SIGN_IN_TRIES_MAX)),
         most("codes for an e-mail address", format!("{SIGN_IN_MAILS_MAX} in {window}")),
         most("codes for a network address", format!("{SIGN_IN_SOURCE_MAX} in {window}")),
+        most(
+            "sign-ins at an OpenID provider that are begun and not finished",
+            format!("{OPENID_SOURCE_MAX} in {window}"),
+        ),
         most("sign-in link of the first start", duration(FIRST_LINK_MS.unsigned_abs())),
         most("session that is not used", duration(SESSION_MS.unsigned_abs())),
         most("sessions of a person", count(SESSIONS_MAX)),

@@ -60,6 +60,43 @@ fn every_page_carries_its_policies() {
     assert!(missing.status == 404 && text(&missing).contains("no such page"), "{missing:?}");
 }
 
+/// The conversation beside an assistant's editor is in a frame; elsewhere nobody shows it in one.
+#[test]
+fn the_test_page_is_in_frames_of_our_own_only() {
+    let reply = World::new().get("/voice-test");
+    let policy = reply.header("content-security-policy").unwrap();
+    assert!(policy.split(';').any(|part| part.trim() == "frame-ancestors 'self'"), "{policy}");
+    assert!(policy.split(';').any(|part| part.trim() == "default-src 'none'"), "{policy}");
+}
+
+/// What a form returns to has the filters and the place in the list that the page had.
+#[test]
+fn a_form_returns_to_the_page_as_it_was_asked_for() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("query"));
+    let back = |page: &str| {
+        let at = page.find("action=\"/dashboard/do/create_api_key\"").expect("the form");
+        let value = page[at..].split("name=\"_back\" value=\"").nth(1).expect("a field");
+        value.split('"').next().unwrap().replace("&amp;", "&")
+    };
+    let asked = "/dashboard/keys?note=a%26b%3Dc+%3Cd%3E&page=2";
+    let shown = back(&text(&visitor.get(&format!("{asked}&done=create_api_key"))));
+    assert_eq!(shown, asked);
+    let failed = visitor.act("create_api_key", &shown, &[("name", "")]);
+    assert!(failed.status == 422 && back(&text(&failed)) == asked, "{failed:?}");
+    let made = text(&visitor.act("create_api_key", &shown, &[("name", "CI")]));
+    assert_eq!(back(&made), asked);
+    let id = visitor.get("/dashboard/api/keys").json[0]["id"].as_str().unwrap().to_owned();
+    let gone = visitor.act("revoke_api_key", &shown, &[("id", &id)]);
+    assert_eq!(gone.header("location"), Some(&*format!("{asked}&done=revoke_api_key")));
+    // A query that is no address to return to is left out, wherever it points.
+    let long = back(&text(&visitor.get(&format!("/dashboard/keys?note={}", "x".repeat(3_000)))));
+    assert_eq!(long, "/dashboard/keys");
+    let elsewhere =
+        back(&text(&visitor.get("/dashboard/keys?_back=//evil.example&next=https://evil.example")));
+    assert!(elsewhere.starts_with("/dashboard/keys?") && !elsewhere.contains("//"), "{elsewhere}");
+}
+
 #[test]
 fn a_key_made_in_the_dashboard_opens_the_api() {
     let world = World::new();

@@ -1,23 +1,11 @@
 //! Attacks on the dashboard that concern every form and every operation, by the table.
 use http::Method;
+use sidetone_engine::dashboard::OWN_FORMS;
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::Operation;
 use sidetone_tests::World;
 use sidetone_tests::call::UNKNOWN_ID;
 use sidetone_tests::visitor::{Visitor, text};
-
-const PEOPLE: &str = "/dashboard/people";
-
-/// The forms that run no operation of the table.
-const OWN: [&str; 7] = [
-    "revoke_session",
-    "switch_workspace",
-    "invite_person",
-    "withdraw_invitation",
-    "join_workspace",
-    "set_role",
-    "remove_person",
-];
 
 fn address(name: &str) -> String {
     format!("{name}-{}@attacks.example", std::process::id())
@@ -29,10 +17,9 @@ fn changing() -> impl Iterator<Item = &'static Operation> {
 
 /// A member of the admin's workspace.
 fn member_of(world: &World, admin: &mut Visitor, email: &str) -> Visitor {
-    let invited = text(&admin.act("invite_person", PEOPLE, &[("email", email), ("role", "member")]));
-    let token = invited.split("/dashboard/join?token=").nth(1).unwrap().split(['<', '"']).next().unwrap();
+    let link = admin.invite(email, "member");
     let mut member = Visitor::signed_in(world, email);
-    assert_eq!(member.act("join_workspace", "/dashboard/keys", &[("token", token)]).status, 303);
+    assert_eq!(member.join(&link), 303);
     member
 }
 
@@ -42,7 +29,9 @@ fn no_form_is_taken_without_its_proof() {
     let mut visitor = Visitor::signed_in(&world, &address("forms"));
     let foreign = Visitor::signed_in(&world, &address("forms2")).csrf("/dashboard/keys");
     let own = visitor.csrf("/dashboard/keys");
-    let forms = changing().map(|operation| operation.id).chain(OWN).map(|id| format!("/dashboard/do/{id}"));
+    let own_forms = OWN_FORMS.iter().copied();
+    let forms =
+        changing().map(|operation| operation.id).chain(own_forms).map(|id| format!("/dashboard/do/{id}"));
     for form in forms.chain(["/dashboard/sign-out".to_owned()]) {
         for proof in ["", "nonsense", &foreign] {
             let reply = visitor.post(&form, &[("_csrf", proof), ("id", "x")]);

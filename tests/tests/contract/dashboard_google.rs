@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use sidetone_engine::base::limits::OPENID_SOURCE_MAX;
 use sidetone_tests::World;
 use sidetone_tests::fakes::{self, people};
 use sidetone_tests::reply::Reply;
@@ -167,6 +168,45 @@ fn an_answer_of_another_browser_or_provider_is_refused() {
     let reply = back(&mut visitor, &sent["state"], "", &[issuer(), ("error", "access_denied<script>")]);
     assert!(reply.status == 401 && !text(&reply).contains("<script>"), "{reply:?}");
     assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+#[test]
+fn a_page_elsewhere_begins_no_sign_in() {
+    let world = World::with_fakes();
+    let mut visitor = Visitor::new(&world);
+    let path = format!("{BEGIN}?next=/dashboard/keys");
+    for site in ["cross-site", "same-site"] {
+        let reply = visitor.send(http::Method::GET, &path, &[("sec-fetch-site", site)], "".into());
+        let page = text(&reply);
+        assert!(reply.status == 200 && reply.header("location").is_none(), "{site}: {reply:?}");
+        assert!(
+            page.contains("/dashboard/sign-in/google?next=%2Fdashboard%2Fkeys"),
+            "the button is shown: {page}"
+        );
+    }
+    for site in ["same-origin", "none"] {
+        let reply = visitor.send(http::Method::GET, &path, &[("sec-fetch-site", site)], "".into());
+        assert_eq!(reply.status, 303, "{site}: {reply:?}");
+    }
+}
+
+/// An office has one address: only what is begun and not finished is counted.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "begins hundreds of sign-ins")]
+fn sign_ins_that_are_begun_and_not_finished_are_limited_by_source() {
+    let world = World::with_fakes();
+    let mut office = Visitor::new(&world);
+    for _ in 0..25 {
+        assert_eq!(sign_in(&mut office, json!({}), "RS256", false).status, 303);
+    }
+    for n in 0..OPENID_SOURCE_MAX {
+        assert_eq!(office.get(BEGIN).status, 303, "{n}");
+    }
+    let reply = office.get(BEGIN);
+    assert!(reply.status == 429 && text(&reply).contains("not finished"), "{reply:?}");
+    assert_eq!(Visitor::new(&world).get(BEGIN).status, 303, "others are not affected");
+    world.sandbox().unwrap().advance(3_600_001);
+    assert_eq!(office.get(BEGIN).status, 303, "an hour later");
 }
 
 #[test]

@@ -10,38 +10,12 @@ fn address(name: &str) -> String {
     format!("{name}-{}@people.example", std::process::id())
 }
 
-/// Invites somebody; the path of the link.
-fn invite(admin: &mut Visitor, email: &str, role: &str) -> String {
-    let reply = admin.act("invite_person", PEOPLE, &[("email", email), ("role", role)]);
-    assert_eq!(reply.status, 200, "{reply:?}");
-    let page = text(&reply);
-    let at = page.find("/dashboard/join?token=").expect("a link");
-    page[at..].split('<').next().unwrap().to_owned()
-}
-
-fn join(visitor: &mut Visitor, link: &str) -> u16 {
-    let token = link.split("token=").nth(1).unwrap().to_owned();
-    visitor.submit("/dashboard", "/dashboard/do/join_workspace", &[("token", &token)]).status
-}
-
-fn workspace(visitor: &mut Visitor) -> String {
-    visitor.get("/dashboard/api/workspace")["id"].as_str().expect("a workspace").to_owned()
-}
-
-fn id_of(visitor: &mut Visitor, email: &str) -> String {
-    let page = text(&visitor.get(PEOPLE));
-    let entry =
-        page.split("<tr>").find(|entry| entry.contains(email) && entry.contains("acct_")).expect("a person");
-    let at = entry.find("acct_").expect("an id");
-    entry[at..at + 31].to_owned()
-}
-
 #[test]
 fn an_invited_person_joins_with_their_role() {
     let world = World::new();
     let (anna, ben) = (address("anna"), address("ben"));
     let mut admin = Visitor::signed_in(&world, &anna);
-    let link = invite(&mut admin, &ben, "member");
+    let link = admin.invite(&ben, "member");
     // Not signed in yet: the link leads through the sign-in.
     let mut member = Visitor::new(&world);
     let reply = member.get(&link);
@@ -49,14 +23,14 @@ fn an_invited_person_joins_with_their_role() {
     member.sign_in(&ben);
     let page = member.get(&link);
     assert!(page.status == 200 && text(&page).contains("Join"), "{page:?}");
-    assert_eq!(join(&mut member, &link), 303);
-    assert_eq!(workspace(&mut member), workspace(&mut admin));
+    assert_eq!(member.join(&link), 303);
+    assert_eq!(member.workspace(), admin.workspace());
     assert_eq!(member.get(&link).status, 404, "used");
     // A member works, but manages neither people nor keys nor the workspace.
     let made =
         member.act("create_assistant", "/dashboard/keys", &[("name", "Desk"), ("instructions", "Be kind.")]);
     assert_eq!(made.status, 303, "{made:?}");
-    let id = id_of(&mut admin, &anna);
+    let id = admin.account_of(&anna);
     let attempts: [(&str, &[(&str, &str)]); 7] = [
         ("create_api_key", &[("name", "x")]),
         ("revoke_api_key", &[("id", "key_x")]),
@@ -78,7 +52,7 @@ fn an_invited_person_joins_with_their_role() {
     let reply = member.send(http::Method::POST, "/dashboard/api/keys", &headers, body.into());
     assert_eq!(reply.sound().code(), "admins_only");
     // Made an admin, the same person may.
-    let id = id_of(&mut admin, &ben);
+    let id = admin.account_of(&ben);
     assert_eq!(admin.act("set_role", PEOPLE, &[("id", &id), ("role", "admin")]).status, 303);
     assert_eq!(member.act("create_api_key", "/dashboard/keys", &[("name", "x")]).status, 200);
 }
@@ -87,17 +61,17 @@ fn an_invited_person_joins_with_their_role() {
 fn an_invitation_is_good_for_its_address_only() {
     let world = World::new();
     let mut admin = Visitor::signed_in(&world, &address("host"));
-    let link = invite(&mut admin, &address("guest"), "admin");
+    let link = admin.invite(&address("guest"), "admin");
     let mut other = Visitor::signed_in(&world, &address("neighbour"));
     let page = other.get(&link);
     assert!(page.status == 200 && !text(&page).contains(">Join<"), "{page:?}");
-    assert_eq!(join(&mut other, &link), 403);
-    assert_ne!(workspace(&mut other), workspace(&mut admin));
+    assert_eq!(other.join(&link), 403);
+    assert_ne!(other.workspace(), admin.workspace());
     let mut guest = Visitor::signed_in(&world, &address("guest"));
-    let second = invite(&mut admin, &address("guest"), "member");
-    assert_eq!(join(&mut guest, &link), 404, "a later invitation replaces it");
-    assert_eq!(join(&mut guest, &second), 303);
-    assert_eq!(join(&mut guest, &second), 404, "once");
+    let second = admin.invite(&address("guest"), "member");
+    assert_eq!(guest.join(&link), 404, "a later invitation replaces it");
+    assert_eq!(guest.join(&second), 303);
+    assert_eq!(guest.join(&second), 404, "once");
 }
 
 #[test]
@@ -105,8 +79,8 @@ fn a_workspace_keeps_an_admin() {
     let world = World::new();
     let (anna, ben) = (address("last"), address("first"));
     let mut admin = Visitor::signed_in(&world, &anna);
-    let own = workspace(&mut admin);
-    let id = id_of(&mut admin, &anna);
+    let own = admin.workspace();
+    let id = admin.account_of(&anna);
     for (operation, fields) in [
         ("set_role", vec![("id", id.as_str()), ("role", "member")]),
         ("remove_person", vec![("id", id.as_str())]),
@@ -114,14 +88,14 @@ fn a_workspace_keeps_an_admin() {
         let reply = admin.act(operation, PEOPLE, &fields);
         assert!(reply.status == 409 && text(&reply).contains("needs an admin"), "{operation}: {reply:?}");
     }
-    let link = invite(&mut admin, &ben, "admin");
+    let link = admin.invite(&ben, "admin");
     let mut other = Visitor::signed_in(&world, &ben);
-    assert_eq!(join(&mut other, &link), 303);
+    assert_eq!(other.join(&link), 303);
     // Removed, a person goes on in a workspace of their own, and their session writes nothing in this one.
     assert_eq!(other.act("remove_person", PEOPLE, &[("id", &id)]).status, 303);
-    assert_ne!(workspace(&mut admin), own);
+    assert_ne!(admin.workspace(), own);
     assert_eq!(admin.act("create_api_key", "/dashboard/keys", &[("name", "x")]).status, 200);
-    assert_eq!(workspace(&mut other), own);
+    assert_eq!(other.workspace(), own);
     assert_eq!(admin.act("switch_workspace", "/dashboard/sessions", &[("id", &own)]).status, 404);
     assert_eq!(other.act("remove_person", PEOPLE, &[("id", &id)]).status, 404, "gone already");
 }
@@ -132,20 +106,19 @@ fn who_is_removed_comes_back_by_no_earlier_invitation() {
     let (anna, ben, other) = (address("owner"), address("leaving"), address("leaving-2"));
     let mut admin = Visitor::signed_in(&world, &anna);
     let mut removed = Visitor::signed_in(&world, &ben);
-    let link = invite(&mut admin, &ben, "admin");
-    assert_eq!(join(&mut removed, &link), 303);
-    let (to_himself, to_another) =
-        (invite(&mut removed, &ben, "admin"), invite(&mut removed, &other, "admin"));
-    let kept = invite(&mut admin, &address("colleague"), "member");
-    let id = id_of(&mut admin, &ben);
+    let link = admin.invite(&ben, "admin");
+    assert_eq!(removed.join(&link), 303);
+    let (to_himself, to_another) = (removed.invite(&ben, "admin"), removed.invite(&other, "admin"));
+    let kept = admin.invite(&address("colleague"), "member");
+    let id = admin.account_of(&ben);
     assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &id)]).status, 303);
-    assert_eq!(join(&mut removed, &to_himself), 404);
-    assert_eq!(join(&mut Visitor::signed_in(&world, &other), &to_another), 404);
+    assert_eq!(removed.join(&to_himself), 404);
+    assert_eq!(Visitor::signed_in(&world, &other).join(&to_another), 404);
     // Somebody who is no member is not removed, and keeps an invitation that was made since.
-    let again = invite(&mut admin, &ben, "member");
+    let again = admin.invite(&ben, "member");
     assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &id)]).status, 404);
-    assert_eq!(join(&mut removed, &again), 303);
-    assert_eq!(join(&mut Visitor::signed_in(&world, &address("colleague")), &kept), 303);
+    assert_eq!(removed.join(&again), 303);
+    assert_eq!(Visitor::signed_in(&world, &address("colleague")).join(&kept), 303);
 }
 
 #[test]
@@ -154,7 +127,7 @@ fn one_person_is_not_sent_invitations_without_end() {
     let mut admin = Visitor::signed_in(&world, &address("sender"));
     let victim = address("victim");
     for _ in 0..INVITATIONS_SENT_MAX {
-        invite(&mut admin, &victim, "member");
+        admin.invite(&victim, "member");
     }
     let reply = admin.act("invite_person", PEOPLE, &[("email", &victim), ("role", "member")]);
     assert!(reply.status == 409 && text(&reply).contains("wait for an hour"), "{reply:?}");
@@ -205,4 +178,54 @@ fn the_audit_log_says_who_changed_what() {
     );
     assert_eq!(world.get("/audit").ok().json, Value::Array(Vec::new()), "that of another workspace");
     assert!(text(&admin.get("/dashboard/audit")).contains("delete_assistant"));
+}
+
+#[test]
+fn what_is_done_about_people_is_in_the_audit_log() {
+    let world = World::new();
+    let (anna, ben, carl) = (address("keeper"), address("joiner"), address("leaver"));
+    let mut admin = Visitor::signed_in(&world, &anna);
+    let (mut joiner, mut leaver) = (Visitor::signed_in(&world, &ben), Visitor::signed_in(&world, &carl));
+    let own = leaver.workspace();
+    let link = admin.invite(&ben, "member");
+    assert_eq!(joiner.join(&link), 303);
+    let ben_id = admin.account_of(&ben);
+    assert_eq!(admin.act("set_role", PEOPLE, &[("id", &ben_id), ("role", "admin")]).status, 303);
+    let link = joiner.invite(&carl, "member");
+    assert_eq!(leaver.join(&link), 303);
+    let carl_id = admin.account_of(&carl);
+    // A member leaves, and goes on in a workspace of their own.
+    let left = leaver.act("remove_person", PEOPLE, &[("id", &carl_id), ("_then", "/dashboard")]);
+    assert_eq!((left.status, left.header("location")), (303, Some("/dashboard?done=remove_person")));
+    assert_eq!(leaver.workspace(), own);
+    assert!(!text(&admin.get(PEOPLE)).contains(&carl));
+    admin.invite(&carl, "member");
+    let page = text(&admin.get(PEOPLE));
+    let invitation = page[page.find("inv_").expect("an invitation")..][..30].to_owned();
+    assert_eq!(admin.act("withdraw_invitation", PEOPLE, &[("id", &invitation)]).status, 303);
+    assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &ben_id)]).status, 303);
+    // What was refused or changed nothing is not in it.
+    assert_eq!(admin.act("withdraw_invitation", PEOPLE, &[("id", &invitation)]).status, 404);
+    assert_eq!(admin.act("remove_person", PEOPLE, &[("id", &ben_id)]).status, 404);
+    let log = admin.get("/dashboard/api/audit").json;
+    let told: Vec<_> = log
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            ["actor_name", "operation", "subject"].map(|name| entry[name].as_str().unwrap_or_default())
+        })
+        .filter(|[_, operation, _]| *operation != "invite_person")
+        .collect();
+    let expected = [
+        [anna.as_str(), "remove_person", &ben_id],
+        [&anna, "withdraw_invitation", &invitation],
+        [&carl, "leave_workspace", &carl_id],
+        [&carl, "join_workspace", &carl_id],
+        [&anna, "set_role", &ben_id],
+        [&ben, "join_workspace", &ben_id],
+    ];
+    assert_eq!(told, expected);
+    // The other workspace's log knows nothing of it.
+    assert_eq!(leaver.get("/dashboard/api/audit").json, Value::Array(Vec::new()));
 }

@@ -1,6 +1,7 @@
 //! Signing in with a code or a link that was sent to an address, and attacks on it.
 use sidetone::sandbox::block_on;
 use sidetone_tests::World;
+use sidetone_tests::reply::Reply;
 use sidetone_tests::visitor::{Visitor, text};
 
 fn address(name: &str) -> String {
@@ -120,6 +121,72 @@ fn a_code_expires_after_ten_minutes_and_a_session_after_thirty_days_without_use(
         assert_eq!(visitor.get("/dashboard").status, 200, "a session that is used goes on");
     }
     sandbox.advance(30 * DAY_MS + 1);
+    assert_eq!(visitor.get("/dashboard").status, 303);
+}
+
+/// Otherwise the browser drops the cookie 30 days after the sign-in, however often the session is used.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_cookie_lasts_as_long_as_the_session() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let mut visitor = Visitor::signed_in(&world, &address("cookie"));
+    let token = visitor.cookies["sidetone_session"].clone();
+    let renewed = |reply: &Reply| {
+        let cookies = reply.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap().to_owned());
+        cookies.filter(|one| one.starts_with("sidetone_session=")).collect::<Vec<_>>()
+    };
+    let expected = format!("sidetone_session={token}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000");
+    assert_eq!(renewed(&visitor.get("/dashboard")), [""; 0], "the session is new");
+    for path in ["/dashboard", "/dashboard/api/workspace", "/dashboard/nowhere", "/dashboard/sign-in"] {
+        sandbox.advance(3_600_000);
+        assert_eq!(renewed(&visitor.get(path)), [expected.as_str()], "{path}");
+        assert_eq!(renewed(&visitor.get(path)), [""; 0], "{path}, again");
+    }
+    // A form extends it, too; but not the one that ends it.
+    let csrf = visitor.csrf("/dashboard/keys");
+    sandbox.advance(3_600_000);
+    let made = visitor.post("/dashboard/do/create_api_key", &[("_csrf", &csrf), ("name", "x")]);
+    assert_eq!(renewed(&made), [expected.as_str()]);
+    sandbox.advance(3_600_000);
+    let out = renewed(&visitor.post("/dashboard/sign-out", &[("_csrf", &csrf)]));
+    assert!(out.len() == 1 && out[0].starts_with("sidetone_session=;"), "{out:?}");
+}
+
+/// The cookies that a sign-in sets where the service has this address, without their values.
+fn cookies_at(base_url: &str) -> Vec<String> {
+    let world = World::with_settings(&[("SIDETONE_BASE_URL", base_url)]);
+    let mut visitor = Visitor::new(&world);
+    let mut replies = vec![visitor.get("/dashboard/sign-in")];
+    let code = visitor.ask_for_code("anna@parcels.example");
+    let csrf = visitor.csrf(CODE);
+    replies.push(visitor.post(CODE, &[("_csrf", &csrf), ("code", &code)]));
+    assert_eq!(visitor.get("/dashboard").status, 200, "{base_url}: the cookie opens the session");
+    let all = replies.iter().flat_map(|reply| reply.headers.get_all("set-cookie"));
+    all.map(|cookie| {
+        let (name, rest) = cookie.to_str().unwrap().split_once('=').unwrap();
+        format!("{name}; {}", rest.split_once("; ").unwrap().1)
+    })
+    .collect()
+}
+
+#[test]
+fn cookies_are_secure_and_of_this_host_alone_where_there_is_tls() {
+    let expected = |prefix: &str, end: &str| {
+        let about = "Path=/; HttpOnly; SameSite=Lax; Max-Age=";
+        [("visit", 86_400), ("session", 2_592_000), ("visit", 0)]
+            .map(|(name, age)| format!("{prefix}sidetone_{name}; {about}{age}{end}"))
+    };
+    assert_eq!(cookies_at("https://voice.parcels.example"), expected("__Host-", "; Secure"));
+    // Browsers keep secure cookies of this machine without TLS, too; of another one they would not.
+    assert_eq!(cookies_at("http://127.0.0.1:8787"), expected("", "; Secure"));
+    assert_eq!(cookies_at("http://localhost:8787"), expected("", "; Secure"));
+    assert_eq!(cookies_at("http://voice.parcels.example"), expected("", ""));
+    // With TLS, a cookie that a page of another host, or one without TLS, could have set opens nothing.
+    let world = World::with_settings(&[("SIDETONE_BASE_URL", "https://voice.parcels.example")]);
+    let mut visitor = Visitor::signed_in(&world, "anna@parcels.example");
+    let token = visitor.cookies.remove("__Host-sidetone_session").expect("a session");
+    visitor.cookies.insert("sidetone_session".to_owned(), token);
     assert_eq!(visitor.get("/dashboard").status, 303);
 }
 

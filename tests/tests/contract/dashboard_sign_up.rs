@@ -11,18 +11,27 @@ use sidetone_tests::visitor::{Visitor, text};
 const SIGN_IN: &str = "/dashboard/sign-in";
 const CODE: &str = "/dashboard/sign-in/code";
 
-/// A service in memory with this rule. With `mails`, they go to the fake.
-fn world(rule: &str, mails: bool) -> World {
+/// A service in memory with this rule, whose mails go to the fake.
+fn with_mails(rule: &str) -> World {
     let settings = fakes::settings();
-    let mut settings: Vec<(&str, &str)> = settings
-        .iter()
-        .filter(|(name, _)| mails || !name.contains("_MAIL_"))
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
+    let mut settings: Vec<(&str, &str)> =
+        settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
     settings.push(("SIDETONE_SIGN_UP", rule));
     let world = World::with_settings(&settings);
     world.sandbox().unwrap().answer_http_with(fakes::exchange);
     world
+}
+
+/// A service of the host under test with this rule, without mail.
+fn on_host(rule: &str) -> World {
+    let settings = fakes::settings();
+    let mut settings: Vec<(&str, &str)> = settings
+        .iter()
+        .filter(|(name, _)| !name.contains("_MAIL_"))
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    settings.push(("SIDETONE_SIGN_UP", rule));
+    World::of_its_own(&settings)
 }
 
 fn google(visitor: &mut Visitor, subject: &str, email: &str) -> Reply {
@@ -44,7 +53,7 @@ fn google(visitor: &mut Visitor, subject: &str, email: &str) -> Reply {
 
 #[test]
 fn only_listed_and_invited_people_sign_in_and_the_page_tells_nobody_who_they_are() {
-    let world = world("listed.example, boss@other.example", false);
+    let world = on_host("listed.example, boss@other.example");
     let mut boss = Visitor::signed_in(&world, "boss@other.example");
     Visitor::signed_in(&world, "anybody@listed.example");
     // The same answers and the same page for somebody who may not.
@@ -60,7 +69,7 @@ fn only_listed_and_invited_people_sign_in_and_the_page_tells_nobody_who_they_are
     assert_eq!(ask(guest), ask("boss@other.example"));
     let line = world.logged(&format!("no code was made for {guest}"));
     assert!(line.contains("SIDETONE_SIGN_UP"), "{line}");
-    assert!(!world.sandbox().unwrap().notes().join("\n").contains(&format!("the sign-in code for {guest}")));
+    assert!(!world.log().contains(&format!("the sign-in code for {guest}")));
     // Invited, the same person may; and has an account from then on, whatever becomes of the invitation.
     let invited = boss.act("invite_person", "/dashboard/people", &[("email", guest), ("role", "member")]);
     assert_eq!(invited.status, 200, "{invited:?}");
@@ -74,7 +83,7 @@ fn only_listed_and_invited_people_sign_in_and_the_page_tells_nobody_who_they_are
 #[test]
 fn a_guessed_code_does_not_get_around_the_rule() {
     // Whoever reads the database, or is lucky, has the code of somebody who was withdrawn meanwhile.
-    let world = world("boss@other.example", false);
+    let world = on_host("boss@other.example");
     let mut boss = Visitor::signed_in(&world, "boss@other.example");
     boss.act("invite_person", "/dashboard/people", &[("email", "late@other.example"), ("role", "admin")]);
     let mut late = Visitor::new(&world);
@@ -89,7 +98,7 @@ fn a_guessed_code_does_not_get_around_the_rule() {
 
 #[test]
 fn a_provider_vouches_for_an_address_but_invites_nobody() {
-    let world = world("invited", true);
+    let world = with_mails("invited");
     let refused = google(&mut Visitor::new(&world), "stranger", "stranger@google.example");
     assert!(refused.status == 403 && text(&refused).contains("Only invited people"), "{refused:?}");
     // The operator comes by the link of the start, and invites.
@@ -117,7 +126,7 @@ fn a_provider_vouches_for_an_address_but_invites_nobody() {
 
 #[test]
 fn an_invitation_whose_mail_fails_is_shown_and_logged() {
-    let world = world("open", true);
+    let world = with_mails("open");
     let email = format!("host-{}@google.example", std::process::id());
     let mut host = Visitor::new(&world);
     assert_eq!(google(&mut host, "host", &email).status, 303);
@@ -132,7 +141,7 @@ fn an_invitation_whose_mail_fails_is_shown_and_logged() {
 
 #[test]
 fn a_provider_is_asked_about_itself_once_in_ten_minutes_and_for_new_keys_once_a_minute() {
-    let world = world("open", true);
+    let world = with_mails("open");
     let sandbox = world.sandbox().unwrap();
     let (documents, sets, rotated) =
         (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -171,7 +180,7 @@ fn a_provider_is_asked_about_itself_once_in_ten_minutes_and_for_new_keys_once_a_
 
 #[test]
 fn an_invitation_for_another_address_says_what_to_do() {
-    let world = world("open", false);
+    let world = on_host("open");
     let mut host = Visitor::signed_in(&world, "host@listed.example");
     let fields = [("email", "guest@listed.example"), ("role", "member")];
     let page = text(&host.act("invite_person", "/dashboard/people", &fields));

@@ -28,6 +28,9 @@ pub const SIGN_IN_WINDOW_MS: i64 = 3_600_000;
 pub const SIGN_IN_MAILS_MAX: i64 = 5;
 /// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_SOURCE_MAX: i64 = 20;
+/// Sign-ins at an OpenID provider that one network address begins within [`SIGN_IN_WINDOW_MS`] and does not finish. Each
+/// costs a row and no mail, and an office has one address.
+pub const OPENID_SOURCE_MAX: i64 = 300;
 /// How long an invitation is good.
 pub const INVITATION_MS: i64 = 7 * 24 * 3_600_000;
 /// Open invitations of a workspace.

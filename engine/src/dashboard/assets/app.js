@@ -27,10 +27,12 @@ export function say(text) {
   toast.timer = setTimeout(() => (toast.hidden = true), 2500);
 }
 
+/** What proves that a form of this page is ours, and which workspace it is for. */
+const token = (page) => page.querySelector('meta[name=csrf]')?.content ?? '';
+
 /** A request to the API as the person who is signed in. */
 export async function api(path, options = {}) {
-  const token = document.querySelector('meta[name=csrf]')?.content ?? '';
-  return fetch(`/dashboard/api${path}`, { ...options, headers: { 'X-CSRF-Token': token, ...options.headers } });
+  return fetch(`/dashboard/api${path}`, { ...options, headers: { 'X-CSRF-Token': token(document), ...options.headers } });
 }
 
 document.addEventListener('click', async (event) => {
@@ -96,6 +98,8 @@ async function follow() {
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const [old, fresh] = [document.querySelector('main'), next.querySelector('main')];
     if (busy || !fresh) continue;
+    // Another tab has opened another workspace: not under this one's name.
+    if (token(next) !== token(document)) return location.reload();
     if (old.innerHTML !== fresh.innerHTML) {
       const scroll = scrollY;
       old.replaceChildren(...fresh.childNodes);
@@ -129,10 +133,12 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) all('form[method=post] button').forEach((button) => (button.disabled = false));
 });
 
-// A form that was sent without a session: its draft waits for the sign-in, and is of no use once anything else was opened.
+// A form that was sent without a session, or from another workspace: its draft waits for the sign-in or the other
+// workspace, and is of no use once anything else was opened.
 const draft = sessionStorage.getItem('sidetone_draft');
-if (draft && location.pathname.startsWith('/dashboard/sign-in')) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), signedIn: true }));
-else if (draft && !JSON.parse(draft).signedIn) sessionStorage.removeItem('sidetone_draft');
+const waits = location.pathname.startsWith('/dashboard/sign-in') || document.querySelector('[data-keeps-draft]');
+if (draft && waits) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), waits: true }));
+else if (draft && !JSON.parse(draft).waits) sessionStorage.removeItem('sidetone_draft');
 
 ready(document);
 follow();

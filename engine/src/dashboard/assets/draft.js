@@ -1,5 +1,5 @@
-// What was typed into a form whose session had ended is there again after the sign-in, in the same tab. It never leaves the
-// browser. Fields of passwords are not kept.
+// What was typed into a form whose session had ended, or whose workspace was no longer open, is there again after the
+// sign-in or in that workspace, in the same tab. It never leaves the browser. Fields of passwords are not kept.
 import { say } from './app.js';
 
 const KEY = 'sidetone_draft';
@@ -18,11 +18,11 @@ function keep(form) {
   }
 }
 
-/** Puts back what was typed, if a sign-in came between. Whether it did. */
+/** Puts back what was typed, if a sign-in or another workspace came between. Whether it did. */
 export function restore() {
   const draft = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
   for (const form of forms()) form.addEventListener('submit', () => keep(form));
-  if (draft?.path !== location.pathname || !draft.signedIn) return false;
+  if (draft?.path !== location.pathname || !draft.waits) return false;
   sessionStorage.removeItem(KEY);
   const form = forms()[draft.form];
   if (!form) return false;
@@ -33,6 +33,6 @@ export function restore() {
     if (typeof value === 'boolean') field.checked = value;
     else field.value = value;
   });
-  say('What you typed before you signed in is here again. It is not saved yet.');
+  say('What you typed is here again. It is not saved yet.');
   return true;
 }

@@ -197,6 +197,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 .with(json!({"first_message": text(assistant, "first_message")})),
             Call::of("create_browser_test_token").at("id", assistant_id).with(json!({})),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

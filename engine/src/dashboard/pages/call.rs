@@ -34,6 +34,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         beside: Some(html! { (state(call)) (id(call_id)) }),
         action: Some(html! { (actions(frame, call, ended)) }),
         calls: vec![Call::of("get_call").at("id", call_id), Call::of("get_waveform").at("id", call_id)],
+        ..Strip::default()
     };
     layout::page(
         frame,

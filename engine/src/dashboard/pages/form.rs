@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::dashboard::dollars;
 use crate::dashboard::frame::{Frame, Role};
-use crate::dashboard::pages::parts::{grouped, list, prose, text, words};
+use crate::dashboard::pages::parts::{grouped, here, list, prose, text, words};
+use crate::dashboard::paths;
 use crate::operations::by_id;
 
 /// Texts that may be longer than this have a field of several lines.
@@ -138,12 +139,16 @@ pub fn allowed(frame: &Frame, operation: &str) -> bool {
     frame.role == Role::Admin || by_id(operation).is_none_or(|operation| !operation.for_admins)
 }
 
-/// What every form carries: the token that proves it is ours, the page it is on, and where success leads.
+/// What every form carries: the token that proves it is ours, the page it is on, as it was asked for, and where success
+/// leads; the same page without a word.
 pub fn carried(frame: &Frame, then: &str) -> Markup {
+    let here = here(frame);
+    // A query of any length can be asked for, but not returned to.
+    let back = paths::safe(&here).unwrap_or(&frame.path);
     html! {
         input type="hidden" name="_csrf" value=(frame.csrf);
-        input type="hidden" name="_back" value=(frame.path);
-        @if !then.is_empty() { input type="hidden" name="_then" value=(then); }
+        input type="hidden" name="_back" value=(back);
+        @if !then.is_empty() && then != frame.path { input type="hidden" name="_then" value=(then); }
     }
 }
 

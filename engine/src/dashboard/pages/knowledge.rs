@@ -137,6 +137,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 .at("id", document_id)
                 .with(json!({"name": text(document, "name")})),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

@@ -11,6 +11,7 @@ mod keys;
 mod knowledge;
 mod matrix;
 mod numbers;
+mod other_workspace;
 mod overview;
 pub(crate) mod parts;
 mod people;
@@ -34,6 +35,7 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Strip};
 use crate::dashboard::pages::parts::text;
 
+pub(super) use self::other_workspace::{OtherWorkspace, other_workspace};
 pub use self::sign_in::{SignIn, sign_in};
 
 /// Every page. A path without a value goes before one with a value in its place.

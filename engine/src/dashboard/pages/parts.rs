@@ -281,6 +281,11 @@ pub fn address_of(frame: &Frame, changed: &[(&str, &str)]) -> String {
     if query.is_empty() { frame.path.clone() } else { format!("{}?{query}", frame.path) }
 }
 
+/// The address of the page as it was asked for, without what a form said.
+pub fn here(frame: &Frame) -> String {
+    address_of(frame, &[("page", asked(frame, "page"))])
+}
+
 /// A link to the address of a resource's page.
 pub fn link(base: &str, id: &str) -> String {
     format!("{base}/{}", percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC))

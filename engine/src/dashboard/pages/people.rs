@@ -3,7 +3,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Role};
-use crate::dashboard::layout::{self, Strip};
+use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, carried, destroy};
 use crate::dashboard::pages::parts::{at, list, read, section, table, text, when, words};
 use crate::dashboard::pages::{read_of, settings};
@@ -31,7 +31,14 @@ const BASE: &str = PAGE.path;
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let (people, invitations) = (list(read(answers, 0), ""), list(read(answers, 1), ""));
     let admin = frame.role == Role::Admin;
-    let strip = Strip { title: "People".to_owned(), ..Strip::default() };
+    let strip = Strip {
+        title: "People".to_owned(),
+        calls: vec![Call::of("list_audit_entries")],
+        no_call: Some(
+            "The API has no operation for people, invitations and roles: they are managed here. It tells who changed what:",
+        ),
+        ..Strip::default()
+    };
     layout::page(
         frame,
         strip,
@@ -112,7 +119,7 @@ fn join(frame: &Frame, answers: &[Value]) -> Markup {
                     input type="hidden" name="token" value=(text(invitation, "token"));
                     button.primary { "Join" }
                 }
-                p.help { "You are signed in as " (frame.person_email) "." }
+                p.help { "You are signed in as " (frame.person_email) ". The API has no operation for this: an API key belongs to its workspace from the beginning." }
             } @else {
                 div.problem { p { "It is for " strong { (text(invitation, "email")) } ", and you are signed in as " strong { (frame.person_email) } "." } }
                 p { "Sign out, then open the link again and sign in with that address." }

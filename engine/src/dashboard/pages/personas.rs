@@ -73,6 +73,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 .at("id", persona_id)
                 .with(json!({"name": text(persona, "name")})),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

@@ -103,6 +103,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 .at("id", simulation_id)
                 .with(json!({"mode": text(run, "mode"), "seed": number(run, "seed")})),
         ],
+        ..Strip::default()
     };
     let rows = list(run, "transcript");
     layout::page(

@@ -127,6 +127,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 .at("id", scenario_id)
                 .with(json!({"name": text(scenario, "name")})),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

@@ -3,7 +3,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page};
-use crate::dashboard::layout::{self, Strip};
+use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::client_name::client_name;
 use crate::dashboard::pages::form::act;
 use crate::dashboard::pages::parts::{Tone, at, list, read, section, status, table, text, when, words};
@@ -19,7 +19,14 @@ pub const PAGE: Page = Page {
 };
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
-    let strip = Strip { title: "Sessions".to_owned(), ..Strip::default() };
+    let strip = Strip {
+        title: "Sessions".to_owned(),
+        calls: vec![Call::of("list_api_keys"), Call::of("get_workspace")],
+        no_call: Some(
+            "The API has no operation for sessions: only people have them. A program has a key, which opens one workspace:",
+        ),
+        ..Strip::default()
+    };
     layout::page(
         frame,
         strip,

@@ -36,7 +36,7 @@ pub enum SignIn<'a> {
     Link {
         /// The link's token.
         token: &'a str,
-        /// Whom it signs in; empty at the very first start.
+        /// Whom it signs in; empty: the operator.
         email: &'a str,
         /// What went wrong, in a sentence.
         problem: Option<&'a str>,
@@ -95,7 +95,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
             "Sign in",
             html! {
                 (told(*problem))
-                @if email.is_empty() { p { "This link opens the dashboard of a new Sidetone. It works once." } }
+                @if email.is_empty() { p { "This link signs you in as the operator of this Sidetone. It works once." } }
                 @else { p { "Sign in as " strong { (email) } "?" } }
                 form method="post" action="/dashboard/sign-in/link" {
                     input type="hidden" name="_csrf" value=(csrf);

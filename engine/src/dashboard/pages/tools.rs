@@ -143,6 +143,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("update_tool").at("id", tool_id).with(json!({"timeout_ms": number(tool, "timeout_ms")})),
             Call::of("test_tool").at("id", tool_id).with(arguments.clone()),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

@@ -145,6 +145,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("list_webhook_deliveries").at("id", webhook_id).asked(frame, &["status", "page"]),
             Call::of("test_webhook").at("id", webhook_id).with(json!({})),
         ],
+        ..Strip::default()
     };
     layout::page(
         frame,

@@ -1,0 +1,103 @@
+//! The operator's key: a link to sign in, by one request, where there is no command line.
+use http::Method;
+use serde_json::json;
+use sidetone_tests::process::bootstrap_key;
+use sidetone_tests::visitor::{Visitor, text};
+use sidetone_tests::{Reply, World};
+
+const OPERATOR: &str = "/dashboard/sign-in/operator";
+const LINK: &str = "/dashboard/sign-in/link";
+
+/// A service with an operator's key, and the key.
+fn service() -> (World, String) {
+    let key = bootstrap_key(4_000_000);
+    (World::of_its_own(&[("SIDETONE_OPERATOR_KEY", &key)]), key)
+}
+
+fn ask(world: &World, key: &str) -> Reply {
+    let authorization = format!("Bearer {key}");
+    let headers = [("authorization", authorization.as_str())];
+    Visitor::new(world).send(Method::POST, OPERATOR, &headers, "".into()).sound()
+}
+
+/// The path of the link in an answer.
+fn path_of(reply: &Reply) -> String {
+    assert_eq!(reply.status, 201, "{reply:?}");
+    let url = reply["url"].as_str().expect("a link");
+    url.strip_prefix(sidetone_tests::world::BASE_URL).expect("a link to this service").to_owned()
+}
+
+fn use_link(world: &World, path: &str) -> Visitor {
+    let mut operator = Visitor::new(world);
+    let token = path.split("token=").nth(1).unwrap();
+    let reply = operator.submit(path, LINK, &[("token", token)]);
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/dashboard")), "{reply:?}");
+    operator
+}
+
+#[test]
+fn the_operators_key_makes_a_link_that_signs_in_once() {
+    let (world, key) = service();
+    // Also when others have accounts already.
+    Visitor::signed_in(&world, "anna@operator.example");
+    let first = path_of(&ask(&world, &key));
+    let page = text(&Visitor::new(&world).get(&first));
+    assert!(page.contains("as the operator"), "{page}");
+    let mut operator = use_link(&world, &first);
+    assert!(text(&operator.get("/dashboard")).contains("operator"));
+    let own = operator.get("/dashboard/api/workspace").json;
+    assert_eq!(Visitor::new(&world).get(&first).status, 401, "once");
+    // Signed out, the operator comes back to the same workspace.
+    assert_eq!(operator.submit("/dashboard", "/dashboard/sign-out", &[]).status, 303);
+    let replaced = path_of(&ask(&world, &key));
+    let second = path_of(&ask(&world, &key));
+    assert_eq!(Visitor::new(&world).get(&replaced).status, 401, "a later link replaces it");
+    assert_eq!(use_link(&world, &second).get("/dashboard/api/workspace").json, own);
+    world.logged("made a sign-in link");
+    assert!(!world.log().contains(second.split("token=").nth(1).unwrap()), "but not the link");
+}
+
+#[test]
+fn nothing_else_makes_a_link() {
+    let (world, key) = service();
+    let mut visitor = Visitor::signed_in(&world, "ben@operator.example");
+    let absent = visitor.send(Method::POST, OPERATOR, &[], "".into()).sound();
+    assert_eq!((absent.status, absent.code()), (401, "unauthorized"), "a session does not");
+    assert_eq!(ask(&world, world.key()).sound().code(), "unauthorized", "an API key does not");
+    assert_eq!(ask(&world, &key[..key.len() - 1]).sound().code(), "unauthorized");
+    let authorization = format!("Bearer {key}");
+    let headers = [("authorization", authorization.as_str())];
+    assert_eq!(visitor.send(Method::GET, OPERATOR, &headers, "".into()).status, 404, "a read does not");
+    // And the operator's key is no API key.
+    world.with_key(&key).get("/workspace").refused("unauthorized");
+    // Wrong keys are counted by address, as those of the API are.
+    let wrong = format!("Bearer {}", bootstrap_key(4_000_001));
+    let mut guesser = Visitor::new(&world);
+    let mut guess = || guesser.send(Method::POST, OPERATOR, &[("authorization", &wrong)], "".into()).status;
+    let statuses: Vec<u16> = (0..11).map(|_| guess()).collect();
+    assert_eq!(statuses, [vec![401; 10], vec![429]].concat());
+    assert_eq!(ask(&world, &key).status, 201, "others are not affected");
+}
+
+#[test]
+fn without_the_setting_there_is_no_such_link() {
+    let world = World::new();
+    let reply = ask(&world, &bootstrap_key(4_000_000));
+    assert_eq!((reply.status, reply.code()), (404, "not_found"), "{reply:?}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("SIDETONE_OPERATOR_KEY"), "{reply:?}");
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn the_link_is_good_for_ten_minutes() {
+    let (world, key) = service();
+    let sandbox = world.sandbox().unwrap();
+    let reply = ask(&world, &key);
+    assert_eq!(reply["expires_at"], json!("2026-01-01T00:10:00.000Z"));
+    let path = path_of(&reply);
+    sandbox.advance(600_000);
+    assert_eq!(Visitor::new(&world).get(&path).status, 401);
+    let path = path_of(&ask(&world, &key));
+    sandbox.advance(599_999);
+    use_link(&world, &path);
+}
