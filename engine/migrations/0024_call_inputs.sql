@@ -4,6 +4,7 @@ CREATE TABLE call_inputs (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL,
   place INTEGER NOT NULL,
+  piece INTEGER NOT NULL,
   entries TEXT NOT NULL,
-  PRIMARY KEY (call_id, place)
+  PRIMARY KEY (call_id, place, piece)
 ) STRICT, WITHOUT ROWID;

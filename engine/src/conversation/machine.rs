@@ -178,7 +178,7 @@ impl Conversation {
     /// Handles an input at `now_ms`, on any clock that is the same for all inputs. Drain [`poll`](Self::poll)
     /// afterwards.
     pub fn handle(&mut self, now_ms: i64, input: Input) {
-        if self.ended().is_some() && !input.is_about_a_line() {
+        if self.ended().is_some() && !input.counts_after_the_end() {
             return;
         }
         if self.state == State::New {
@@ -368,8 +368,8 @@ impl Conversation {
 
     fn note(&mut self, text: String) {
         let notes = self.transcript.iter().filter(|row| row.role == TranscriptRole::System).count();
-        if self.state != State::New && notes < NOTES_MAX {
-            let row = self.row(TranscriptRole::System, truncate(text, TEXT_BYTES_MAX), self.offset_ms);
+        let row = self.row(TranscriptRole::System, truncate(text, TEXT_BYTES_MAX), self.offset_ms);
+        if self.state != State::New && notes < NOTES_MAX && (self.ended().is_none() || self.fits(&row)) {
             self.record(row);
         }
     }

@@ -1,8 +1,8 @@
-//! The logs of calls' inputs ([`input_log`](crate::conversation::input_log)), as they are stored: some entries in each row,
-//! one a line.
+//! The logs of calls' inputs ([`input_log`](crate::conversation::input_log)), as they are stored: one entry a line, cut into pieces
+//! that fit into a row. Written with the journal, and kept with the call.
 
-use super::call_journal::lists;
 use crate::base::ids::{CallId, WorkspaceId};
+use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
 use crate::sql;
@@ -11,28 +11,40 @@ use crate::sql;
 pub(crate) fn add(
     workspace_id: &WorkspaceId,
     call_id: &CallId,
-    (mut place, entries): (usize, &[String]),
+    (place, entries): (usize, &[String]),
 ) -> Vec<Statement> {
-    let mut statements = Vec::new();
-    for list in lists(entries.iter().cloned()) {
-        statements.push(sql!(
-            "INSERT INTO call_inputs (workspace_id, call_id, place, entries) SELECT :workspace_id, :call_id, :place, :entries
+    let text: String = entries.iter().flat_map(|entry| [entry, "\n"]).collect();
+    let piece = |(nth, entries): (usize, &str)| {
+        sql!(
+            "INSERT INTO call_inputs (workspace_id, call_id, place, piece, entries)
+             SELECT :workspace_id, :call_id, :place, :piece, :entries
              WHERE EXISTS (SELECT 1 FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id)",
             workspace_id = workspace_id,
             call_id = call_id,
             place = i64::try_from(place).unwrap_or(i64::MAX),
-            entries = list.join("\n")
-        ));
-        place += list.len();
+            piece = i64::try_from(nth).unwrap_or(i64::MAX),
+            entries = entries
+        )
+    };
+    pieces(&text).into_iter().enumerate().map(piece).collect()
+}
+
+/// Cuts a text into pieces that fit into a row.
+fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(STATEMENT_LIST_BYTES_MAX));
+        pieces.push(piece);
+        text = rest;
     }
-    statements
+    pieces
 }
 
 /// Reads the log of a call: a statement for [`read`].
 #[must_use]
 pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
     sql!(
-        "SELECT entries FROM call_inputs WHERE workspace_id = :workspace_id AND call_id = :call_id ORDER BY place",
+        "SELECT entries FROM call_inputs WHERE workspace_id = :workspace_id AND call_id = :call_id ORDER BY place, piece",
         workspace_id = workspace_id,
         call_id = call_id
     )
@@ -41,11 +53,28 @@ pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
 /// The entries in the rows of [`select`].
 ///
 /// # Errors
-/// A row that is no list.
+/// A row has no text.
 pub fn read(rows: &Rows) -> Result<Vec<String>, DatabaseError> {
-    let mut entries = Vec::new();
+    let mut text = String::new();
     for row in rows.iter() {
-        entries.extend(row.text("entries")?.lines().map(str::to_owned));
+        text.push_str(&row.text("entries")?);
     }
-    Ok(entries)
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::Id;
+
+    #[test]
+    fn a_long_entry_is_stored_in_pieces_that_fit() {
+        let entries = ["a".repeat(10), "ü".repeat(STATEMENT_LIST_BYTES_MAX), "b".to_owned()];
+        let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
+        assert_eq!(add(&workspace, &call, (7, &entries)).len(), 3);
+        assert!(add(&workspace, &call, (7, &[])).is_empty());
+        let text = entries.join("\n");
+        assert_eq!(pieces(&text).concat(), text);
+        assert!(pieces(&text).iter().all(|piece| piece.len() <= STATEMENT_LIST_BYTES_MAX));
+    }
 }

@@ -211,6 +211,11 @@ impl LinePeer {
         self.voice.heard_permille(at_ms)
     }
 
+    /// Whether audio of the assistant's speech is still to come, or playback is paused.
+    pub fn awaits_audio(&mut self, now_ms: i64) -> bool {
+        self.voice.awaits_audio(now_ms)
+    }
+
     /// When all speech will have been played and its last mark returned, if the carrier plays in real time.
     #[must_use]
     pub fn playback_ends_at_ms(&self, now_ms: i64) -> i64 {
@@ -324,8 +329,8 @@ impl LinePeer {
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
                 VoiceEvent::Failed(failure) => {
                     self.failures.push(failure);
-                    // So that the failure is taken.
-                    self.events.push_back(PeerEvent::Noise);
+                    // So that the failure is taken. It is no activity of the caller.
+                    self.events.push_back(PeerEvent::Nothing);
                 }
                 VoiceEvent::ProbablySaid(text) => self.events.push_back(PeerEvent::ProbablySaid(text)),
                 VoiceEvent::WentOn => self.events.push_back(PeerEvent::WentOn),

@@ -87,7 +87,11 @@ pub struct LineSocket<'a> {
 
 impl LineSocket<'_> {
     fn handle(&mut self, input: LineInput) {
-        self.peer.handle(self.clock.now_ms(), input);
+        self.handle_at(self.clock.now_ms(), input);
+    }
+
+    fn handle_at(&mut self, now_ms: i64, input: LineInput) {
+        self.peer.handle(now_ms, input);
         while let Some((party, transmit)) = self.peer.poll_transmit() {
             self.exchanges.perform(party, transmit);
         }
@@ -120,7 +124,7 @@ impl LineSocket<'_> {
             // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
             let since_ms = self.clock.now_ms();
             if self.socket.send_all(std::mem::take(&mut self.outbox)).await.is_err() {
-                self.peer.handle(since_ms, LineInput::Gone);
+                self.handle_at(since_ms, LineInput::Gone);
                 return Err(Gone);
             }
         }
@@ -233,18 +237,22 @@ impl LineSocket<'_> {
 
     /// Plays the remaining speech, but not beyond the lease.
     async fn play_remaining(&mut self) -> Vec<(i64, PeerEvent)> {
-        let now_ms = self.clock.now_ms();
-        let until_ms = self.peer.playback_ends_at_ms(now_ms).min(now_ms + PHONE_FINAL_PLAYBACK_MS);
+        let latest_ms = self.clock.now_ms() + PHONE_FINAL_PLAYBACK_MS;
         let mut played = Vec::new();
         let mut is_over = false;
-        while !is_over
-            && (self.peer.is_speaking() || self.peer.has_events())
-            && self.clock.now_ms() < until_ms
-        {
+        while !is_over && (self.peer.is_speaking() || self.peer.has_events()) {
+            let now_ms = self.clock.now_ms();
+            // Audio that is still to come, or waits for a pause to end, has no end yet.
+            let until_ms = match self.peer.awaits_audio(now_ms) {
+                true => latest_ms,
+                false => self.peer.playback_ends_at_ms(now_ms).min(latest_ms),
+            };
+            if now_ms >= until_ms {
+                break;
+            }
             let event = self.next(until_ms).await;
             is_over = matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. });
-            if matches!(event, PeerEvent::Spoken | PeerEvent::Interrupted { .. } | PeerEvent::BrokeOff { .. })
-            {
+            if event.is_about_a_line() {
                 played.push((self.clock.now_ms(), event));
             }
         }
@@ -486,7 +494,10 @@ mod tests {
         let mut peer = quiet_peer(&mut socket, &clock);
         assert_eq!(peer.say(&"x".repeat(MAX_CHARS), true).now_or_never(), Some(Ok(true)));
         let played = peer.finish().now_or_never().unwrap();
-        assert!(matches!(played[..], [(_, PeerEvent::Interrupted { .. })]), "{played:?}");
+        assert!(
+            matches!(played[..], [(_, PeerEvent::LineBegan { .. }), (_, PeerEvent::Interrupted { .. })]),
+            "{played:?}"
+        );
         let passed_ms = clock.now_ms() - 1_000;
         assert!(passed_ms <= PHONE_FINAL_PLAYBACK_MS, "{passed_ms} ms");
     }

@@ -13,8 +13,8 @@ use crate::storage::calls::Call;
 /// The transport of a conversation, as its driver uses it.
 ///
 /// 1. [`Peer::open`] comes first, [`Peer::end`] or [`Peer::fail`] last, each once.
-/// 2. Dropping the future of [`Peer::next_event`] loses nothing: it sends nothing. That is for [`Peer::send_due`], which
-///    is not dropped.
+/// 2. [`Peer::next_event`] may be dropped at any time, because it never sends. [`Peer::send_due`] sends, and must be awaited
+///    to its end.
 /// 3. After [`Gone`] or [`PeerEvent::Gone`], calls have no effect.
 pub trait Peer: Movable {
     /// Waits until the peer is ready, which starts the conversation. An error is an event that came first; after
@@ -169,6 +169,21 @@ impl PeerEvent {
         let mut events = vec![Self::Spoken; whole];
         events.extend(heard_permille.get(whole).map(|heard| Self::Interrupted { heard_permille: *heard }));
         events
+    }
+
+    /// Whether the event says how much of a line was played.
+    #[must_use]
+    pub const fn is_about_a_line(&self) -> bool {
+        matches!(
+            self,
+            Self::LineBegan { .. }
+                | Self::Paused
+                | Self::Resumed
+                | Self::Spoken
+                | Self::Interrupted { .. }
+                | Self::BrokeOff { .. }
+                | Self::Heard { .. }
+        )
     }
 
     /// The matching input of the conversation.

@@ -71,7 +71,7 @@ impl LiveSession {
         }
     }
 
-    /// Holds the conversation of a run to its end. Nothing is written at the end.
+    /// Holds the conversation of a run to its end. The run writes the end of its call.
     pub(super) async fn hold(
         &self,
         media: LineMedia,

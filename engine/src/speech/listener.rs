@@ -192,6 +192,12 @@ impl Listener {
         self.transcriber.has_words_meanwhile()
     }
 
+    /// How long after the end of speech its words are awaited, in ms.
+    #[must_use]
+    pub fn final_wait_ms(&self) -> i64 {
+        self.transcriber.final_wait_ms()
+    }
+
     /// Audio that the provider bills so far, in ms.
     #[must_use]
     pub fn billed_ms(&self) -> i64 {

@@ -311,6 +311,11 @@ impl Voice {
         permille_of(&self.lines, &self.player.progress(at_ms))
     }
 
+    /// Whether audio of the lines being spoken is still to come, or playback is paused.
+    pub fn awaits_audio(&mut self, now_ms: i64) -> bool {
+        self.is_speaking() && (self.player.is_paused() || self.player.left_ms(now_ms).is_none())
+    }
+
     /// When all speech will have been played, if the line plays in real time.
     #[must_use]
     pub fn ends_at_ms(&self, now_ms: i64) -> i64 {

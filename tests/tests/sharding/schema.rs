@@ -43,7 +43,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("assistants", "id", "a ULID"),
     ("audit_entries", "id", "a ULID"),
     ("call_groups", "id", NUMBER),
-    ("call_inputs", "call_id, place", "begins with an id of one workspace"),
+    ("call_inputs", "call_id, place, piece", "begins with an id of one workspace"),
     ("call_transcripts", "seq", NUMBER),
     ("call_words", "seq", NUMBER),
     ("calls", "id", "a ULID"),

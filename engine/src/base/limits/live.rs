@@ -66,6 +66,6 @@ pub const LAST_LINE_BYTES_MAX: usize = 200;
 /// How often the model is asked early in one turn.
 pub const EARLY_QUESTIONS_MAX: u32 = 3;
 /// Size of the log of a conversation's inputs. A longer one ends there.
-pub const CALL_INPUTS_BYTES_MAX: usize = 2 * 1024 * 1024;
+pub const CALL_INPUTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Turns of a call whose times are kept: the latest.
 pub const CALL_TURNS_MAX: usize = 200;

@@ -1,10 +1,13 @@
 //! The inputs and outputs of a conversation.
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[cfg(doc)]
 use super::Conversation;
-use crate::conversation::{AssistantReply, EndedReason};
+use crate::base::text::truncate_with_note;
+use crate::conversation::{AssistantReply, EndedReason, TOOL_RESULT_BYTES_MAX};
 
 /// One side of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,8 +148,19 @@ pub enum Input {
 }
 
 impl Input {
-    /// Whether the input says how much of a line was played: it counts after the end, too.
-    pub(super) const fn is_about_a_line(&self) -> bool {
+    /// The input as far as the conversation keeps it.
+    pub(in crate::conversation) fn as_kept(&self) -> Cow<'_, Self> {
+        match self {
+            Self::ToolResult { id, text, is_error } if text.len() > TOOL_RESULT_BYTES_MAX => {
+                let text = truncate_with_note(text.clone(), TOOL_RESULT_BYTES_MAX);
+                Cow::Owned(Self::ToolResult { id: id.clone(), text, is_error: *is_error })
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
+
+    /// Whether the input counts after the end, too: it says how much of a line was played, or what went wrong meanwhile.
+    pub(super) const fn counts_after_the_end(&self) -> bool {
         matches!(
             self,
             Self::LineBegan { .. }
@@ -156,6 +170,7 @@ impl Input {
                 | Self::Interrupted { .. }
                 | Self::BrokeOff { .. }
                 | Self::Heard { .. }
+                | Self::Note { .. }
         )
     }
 

@@ -32,15 +32,22 @@ impl Conversation {
 
     /// Adds the row, or ends the conversation if the row exceeds the transcript's limit. Returns whether it was added.
     pub(super) fn record(&mut self, row: TranscriptRow) -> bool {
-        let bytes = self.transcript_bytes.saturating_add(row_bytes(&row));
-        if bytes > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
+        if !self.fits(&row) {
             self.end(EndedReason::TranscriptLimit);
             return false;
         }
-        self.transcript_bytes = bytes;
-        self.note_activity();
+        self.transcript_bytes = self.transcript_bytes.saturating_add(row_bytes(&row));
+        // What the service reports is no sound that anybody made.
+        if row.role != TranscriptRole::System {
+            self.note_activity();
+        }
         self.transcript.push(row);
         true
+    }
+
+    /// Whether the transcript has room for the row.
+    pub(super) fn fits(&self, row: &TranscriptRow) -> bool {
+        self.transcript_bytes.saturating_add(row_bytes(row)) <= TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES
     }
 }
 

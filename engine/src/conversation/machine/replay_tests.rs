@@ -105,12 +105,13 @@ fn a_log_has_no_time_that_passed_without_consequence_and_a_bound() {
     call.log.stored();
     assert_eq!(call.log.pending(), (2, &[][..]));
     let mut bytes = 0;
-    for at_ms in 0..40 {
+    for at_ms in 0..60 {
         call.at(4_000 + at_ms, Input::Note { text: "n".repeat(100_000) });
         bytes = call.log.pending().1.iter().map(String::len).sum::<usize>();
     }
     let within = CALL_INPUTS_BYTES_MAX - 110_000..CALL_INPUTS_BYTES_MAX;
     assert!(within.contains(&bytes), "{bytes}");
+    assert_eq!(call.log.pending().1.last().map(String::as_str), Some(input_log::FULL));
 }
 
 proptest! {
@@ -129,6 +130,7 @@ proptest! {
 #[derive(Debug, Clone)]
 enum Step {
     Input(i64, Input),
+    Text(i64, String),
     Reply(i64, AssistantReply),
     ModelFails(i64),
     ToolAnswers(i64),
@@ -146,6 +148,13 @@ fn step() -> impl Strategy<Value = Step> {
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
         4 => Just(Input::Spoken),
         2 => Just(Input::Noise),
+        1 => (0..20_000_i64).prop_map(|at_ms| Input::LineBegan { at_ms }),
+        1 => Just(Input::Note { text: "A voice failed.".into() }),
+        1 => prop_oneof![
+            Just(Input::HangUp { by: Party::User }),
+            Just(Input::Stop { reason: EndedReason::MediaLost }),
+            Just(Input::CostLimit),
+        ],
         1 => Just(Input::VoiceBegan),
         1 => Just(Input::VoiceEnded),
         1 => Just(Input::Paused),
@@ -161,6 +170,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         6 => (delay(), input).prop_map(|(delay, input)| Step::Input(delay, input)),
+        4 => (delay(), "[a-z ]{0,9}[.] ").prop_map(|(delay, text)| Step::Text(delay, text)),
         6 => (delay(), reply).prop_map(|(delay, reply)| Step::Reply(delay, reply)),
         4 => delay().prop_map(Step::ToolAnswers),
         2 => Just(Step::Timeout),
@@ -206,6 +216,9 @@ impl Recorded {
         let request = self.conversation.request();
         match step {
             Step::Input(delay_ms, input) => self.at(self.now_ms + delay_ms, input),
+            Step::Text(delay_ms, text) => {
+                self.at(self.now_ms + delay_ms, Input::AssistantText { request, text });
+            }
             Step::Reply(delay_ms, reply) => {
                 self.at(self.now_ms + delay_ms, Input::AssistantReply { request, reply });
             }

@@ -95,6 +95,10 @@ impl Conversation {
             if !row.interrupted {
                 row.interrupted = true;
                 self.transcript_bytes = self.transcript_bytes.saturating_add(row_bytes(row));
+                if self.transcript_bytes > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
+                    // Both texts exceed the limit: keep the heard part. Fewer bytes than counted.
+                    row.intended_text = None;
+                }
             }
             if let Some(Message::Assistant { text }) = self.history.get_mut(line.message) {
                 *text = format!("{}…", row.text);

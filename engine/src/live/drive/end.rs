@@ -4,7 +4,7 @@ use futures_util::stream::FuturesUnordered;
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
-use crate::conversation::EndedReason;
+use crate::conversation::{EndedReason, Input};
 use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
@@ -70,6 +70,9 @@ impl Drive<'_> {
         };
         for (at_ms, event) in events {
             self.settle(at_ms, event);
+        }
+        for failure in peer.take_speech_failures() {
+            self.handle(Input::Note { text: failure.message });
         }
         self.send_rows(peer).await;
         self.count_speech(peer);

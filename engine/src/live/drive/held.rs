@@ -10,12 +10,17 @@ use crate::storage::fault::Fault;
 use crate::storage::runs;
 
 impl Drive<'_> {
-    /// Holds the conversation and returns what is known of it. Its journal stays.
+    /// Holds the conversation and returns what is known of it. The rest of its inputs is written; its journal stays.
     pub(in crate::live) async fn hold(mut self, peer: &mut dyn Peer) -> Result<HeldConversation, Fault> {
-        if let Err(fault) = self.converse(peer).await {
+        let held = self.converse_and_tell(peer).await;
+        if held.is_err() {
             peer.fail().await;
-            return Err(fault);
         }
+        held
+    }
+
+    async fn converse_and_tell(&mut self, peer: &mut dyn Peer) -> Result<HeldConversation, Fault> {
+        self.converse(peer).await?;
         let (ended_reason, turn_times) = self.wind_up(peer).await;
         self.share_costs();
         let statements = self.session.lease.extend(self.now_ms()).into_iter().chain(self.inputs_to_store());
@@ -30,7 +35,7 @@ impl Drive<'_> {
             duration_ms,
             ended_at_ms: self.conversation.now_ms(),
             turn_times,
-            failure: self.failure,
+            failure: self.failure.take(),
         })
     }
 

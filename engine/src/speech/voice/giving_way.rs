@@ -4,70 +4,87 @@ use crate::base::limits::TRANSCRIPTION_MS_MAX;
 
 /// A paused line goes on when this much time has passed after the voice without a word.
 const RESUME_MS: i64 = 1_500;
-/// A voice that goes on without a word for this long is no person who wants to speak: a television, a street.
+/// A pause without a word ends after this long, even if the voice goes on: that is background noise.
 const WORDLESS_PAUSE_MS: i64 = 4_000;
-/// The same where words are known only after the voice has ended, or this long: then with a moment for the answer.
+/// The same where words are known only after the voice has ended, or after [`TRANSCRIPTION_MS_MAX`].
 const WORDLESS_PAUSE_OF_FILES_MS: i64 = TRANSCRIPTION_MS_MAX + 2_000;
-/// Who begins to speak within this much of a question's end answers it, with whatever word.
+/// So many pauses without a word are noise that comes and goes: it pauses what is being spoken no more.
+const WORDLESS_PAUSES_MAX: u32 = 3;
+/// Speech that begins this close to the end of a question is an answer, whatever its words.
 const ANSWERS_BEFORE_END_MS: i64 = 700;
 
 /// The person's voice, as far as it concerns what is being spoken.
 #[derive(Debug, Default)]
 pub(super) struct PersonsVoice {
     is_present: bool,
-    /// It had its pause, and no words.
-    is_ignored: bool,
     /// It began at the end of a question.
     pub(super) is_answer: bool,
     /// When a paused line goes on.
     pub(super) resume_at_ms: Option<i64>,
+    /// When it goes on at the latest.
+    pause_ends_at_ms: i64,
+    /// Pauses without a word, of the lines being spoken.
+    wordless_pauses: u32,
 }
 
 impl Voice {
     pub(super) fn voice_began(&mut self, now_ms: i64) {
         self.person.is_present = true;
-        self.person.is_ignored = false;
         self.person.is_answer |= self.is_at_end_of_question(now_ms);
-        self.person.resume_at_ms = None;
         self.events.push_back(VoiceEvent::VoiceBegan);
         self.give_way(now_ms);
-        self.bound_pause(now_ms);
+        if self.player.is_paused() {
+            self.person.resume_at_ms = Some(self.person.pause_ends_at_ms);
+        }
     }
 
     pub(super) fn voice_ended(&mut self, now_ms: i64) {
         self.person.is_present = false;
         self.events.push_back(VoiceEvent::VoiceEnded);
         if self.player.is_paused() {
-            self.person.resume_at_ms = Some(now_ms + RESUME_MS);
+            let (_, resume_ms) = self.wordless_waits();
+            self.person.resume_at_ms = Some(self.person.pause_ends_at_ms.min(now_ms + resume_ms));
         }
     }
 
     /// Pauses what is spoken, or begins to be spoken, while the person speaks.
     pub(super) fn give_way(&mut self, now_ms: i64) {
-        let must = self.person.is_present && !self.person.is_ignored;
-        if must && self.is_speaking() && self.turn_taking.interruptible && !self.player.is_paused() {
+        if !self.is_speaking() {
+            self.person.wordless_pauses = 0;
+        }
+        let is_heeded = self.person.is_present && self.person.wordless_pauses < WORDLESS_PAUSES_MAX;
+        if is_heeded && self.is_speaking() && self.turn_taking.interruptible && !self.player.is_paused() {
+            let (pause_ms, _) = self.wordless_waits();
             self.player.pause(now_ms);
             self.events.push_back(VoiceEvent::Paused);
-            self.bound_pause(now_ms);
+            self.person.pause_ends_at_ms = now_ms + pause_ms;
+            self.person.resume_at_ms = Some(self.person.pause_ends_at_ms);
         }
     }
 
-    fn bound_pause(&mut self, now_ms: i64) {
-        if self.player.is_paused() {
-            let has_words_meanwhile = match &self.ear {
-                Ear::Speech(listener) => listener.has_words_meanwhile(),
-                Ear::Tone(_) => true,
-            };
-            let pause_ms = if has_words_meanwhile { WORDLESS_PAUSE_MS } else { WORDLESS_PAUSE_OF_FILES_MS };
-            self.person.resume_at_ms = Some(now_ms + pause_ms);
+    /// The longest pause without a word, and how long words are awaited after the voice.
+    fn wordless_waits(&self) -> (i64, i64) {
+        match &self.ear {
+            Ear::Speech(listener) if !listener.has_words_meanwhile() => {
+                (WORDLESS_PAUSE_OF_FILES_MS, RESUME_MS.max(listener.final_wait_ms()))
+            }
+            Ear::Speech(_) | Ear::Tone(_) => (WORDLESS_PAUSE_MS, RESUME_MS),
         }
     }
 
-    /// Goes on with what is paused. A voice that is still there does not pause it again.
+    /// Words that are no turn: the line goes on, and the next voice pauses it again.
+    pub(super) fn resume_after_words(&mut self, now_ms: i64) {
+        self.resume(now_ms);
+        self.person.wordless_pauses = 0;
+    }
+
+    /// Goes on with what is paused. A voice that is still there pauses it no more.
     pub(super) fn resume(&mut self, now_ms: i64) {
         self.person.resume_at_ms = None;
-        self.person.is_ignored = self.person.is_present;
         if self.player.is_paused() {
+            let pauses =
+                if self.person.is_present { WORDLESS_PAUSES_MAX } else { self.person.wordless_pauses + 1 };
+            self.person.wordless_pauses = pauses;
             self.events.push_back(VoiceEvent::Resumed);
         }
         self.player.resume(now_ms);

@@ -156,16 +156,38 @@ fn a_voice_without_words_pauses_a_line_only_for_a_while() {
     assert_eq!((paused.len(), resumed.len()), (1, 1), "{:?}", scene.events);
     assert!((3_900..=4_100).contains(&(resumed[0] - paused[0])), "{paused:?} {resumed:?}");
     assert_eq!(scene.times(is_spoken).len(), 1, "{:?}", scene.events);
-    // Nor does it delay the next line.
-    scene.say("Anything else.");
-    scene.hear(500, true);
-    assert_eq!(scene.paused().len(), 1);
-    // Words still cut it.
-    scene.say(STATEMENT);
-    scene.hear(500, true);
+    // Words still cut what pauses no more.
+    let mut scene = Scene::new(TurnTaking::default());
+    scene.say(&STATEMENT.repeat(5));
+    scene.hear(6_000, true);
+    assert_eq!((scene.paused().len(), scene.resumed().len()), (1, 1), "{:?}", scene.events);
     scene.script.transcribed(Partial("Can you stop now".into()));
     scene.hear(100, true);
     assert_eq!(scene.cut().len(), 1, "{:?}", scene.events);
+}
+
+#[test]
+fn noise_that_comes_and_goes_pauses_a_line_a_few_times_and_no_more() {
+    for gap_ms in [300, 2_500] {
+        let mut scene = Scene::new(TurnTaking::default());
+        scene.say(&STATEMENT.repeat(5));
+        for _ in 0..20 {
+            scene.hear(400, true);
+            scene.hear(gap_ms, false);
+        }
+        scene.hear(10_000, false);
+        assert!((1..=3).contains(&scene.paused().len()), "{gap_ms}: {:?}", scene.paused());
+        assert_eq!(scene.paused().len(), scene.resumed().len());
+        let (paused, resumed) = (scene.paused(), scene.resumed());
+        let longest_ms = paused.iter().zip(&resumed).map(|(from, until)| until - from).max();
+        assert!(longest_ms.unwrap() <= 4_100, "{gap_ms}: {paused:?} {resumed:?}");
+        assert_eq!(scene.times(is_spoken).len(), 1, "{gap_ms}");
+        // The next line is paused again.
+        let before = scene.paused().len();
+        scene.say(STATEMENT);
+        scene.hear(500, true);
+        assert_eq!(scene.paused().len(), before + 1, "{gap_ms}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@ use super::{Ear, Voice, VoiceEvent};
 use crate::speech::backchannel::is_backchannel;
 use crate::speech::echo::{Echo, echo};
 use crate::speech::listener::Heard;
+use crate::speech::vocabulary::words_of;
 
 impl Voice {
     /// Takes what the listener heard.
@@ -44,7 +45,7 @@ impl Voice {
                 self.person.is_answer = false;
                 // An acknowledgement or an echo of a line is no turn; nor are fewer words than interrupt it.
                 if self.is_speaking() && !interrupts {
-                    self.resume(now_ms);
+                    self.resume_after_words(now_ms);
                     self.events.push_back(VoiceEvent::Noise);
                     return;
                 }
@@ -61,7 +62,7 @@ impl Voice {
     fn interrupts(&self, text: &str) -> bool {
         // "Yes" at the end of a question is no acknowledgement, and all that there is to say.
         let is_enough = self.person.is_answer
-            || text.split_whitespace().count() >= self.turn_taking.interruption_words_min
+            || words_of(text).len() >= self.turn_taking.interruption_words_min
                 && !self.is_acknowledgement(text);
         is_enough && !self.is_echo(text)
     }
