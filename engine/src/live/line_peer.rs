@@ -217,9 +217,9 @@ impl LinePeer {
         self.voice.ends_at_ms(now_ms)
     }
 
-    /// What the speech providers bill so far: audio transcribed in ms, and characters spoken.
+    /// What the speech providers bill so far: see [`Voice::billed`].
     #[must_use]
-    pub fn billed(&self) -> (i64, u64) {
+    pub fn billed(&self) -> (i64, Vec<u64>) {
         self.voice.billed()
     }
 

@@ -322,16 +322,17 @@ impl Voice {
         self.player.take_heard(now_ms)
     }
 
-    /// What the providers bill so far: audio transcribed in ms, and characters spoken.
+    /// What the providers bill so far: audio transcribed in ms, and characters spoken, as
+    /// [`billed_chars`](Synthesizer::billed_chars).
     #[must_use]
-    pub fn billed(&self) -> (i64, u64) {
+    pub fn billed(&self) -> (i64, Vec<u64>) {
         let heard_ms = match &self.ear {
             Ear::Speech(listener) => listener.billed_ms(),
             Ear::Tone(_) => 0,
         };
         let spoken_chars = match &self.mouth {
             Mouth::Speech(synthesizer) => synthesizer.billed_chars(),
-            Mouth::Tone => 0,
+            Mouth::Tone => Vec::new(),
         };
         (heard_ms, spoken_chars)
     }
