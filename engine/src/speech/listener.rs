@@ -130,8 +130,10 @@ impl Listener {
     pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
         self.samples += samples.len() as u64;
         let events = self.activity.hear(samples);
-        let audio = self.resampler.push(samples);
-        self.transcriber.hear(now_ms, &audio);
+        match self.resampler.passes_through() {
+            true => self.transcriber.hear(now_ms, samples),
+            false => self.transcriber.hear(now_ms, &self.resampler.push(samples)),
+        }
         for event in events {
             match event {
                 VoiceEvent::SpeechBegan { at } => self.speech_began(now_ms, at),
