@@ -114,10 +114,10 @@ impl LinePeer {
             LineInput::Media(event) => self.media(now_ms, event),
             LineInput::Lost(samples) => {
                 if self.arrived(now_ms, samples) {
+                    let until = self.voice.hear(now_ms, &vec![0; samples]);
                     if let Some(recorder) = &mut self.recorder {
-                        recorder.lose(now_ms, samples);
+                        recorder.lose(until, samples);
                     }
-                    self.voice.hear(now_ms, &vec![0; samples]);
                 }
             }
             LineInput::Unreadable => self.wrong_message(),
@@ -286,10 +286,10 @@ impl LinePeer {
 
     fn audio(&mut self, now_ms: i64, samples: &[i16]) {
         if self.arrived(now_ms, samples.len()) {
+            let until = self.voice.hear(now_ms, samples);
             if let Some(recorder) = &mut self.recorder {
-                recorder.hear(now_ms, samples);
+                recorder.hear(until, samples);
             }
-            self.voice.hear(now_ms, samples);
         }
     }
 
