@@ -39,6 +39,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
     let providers = json!({
         "fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"},
         "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY},
+        "shut": {"base_url": format!("{speech}/v1"), "api_key": "wrong-key"},
     });
     let rates =
         json!({"input_microusd_per_1m_tokens": 2_000_000, "output_microusd_per_1m_tokens": 8_000_000});
@@ -52,6 +53,10 @@ pub fn settings() -> Vec<(&'static str, String)> {
         .map(|voice| (voice, json!({"fallback": ["fake/alto"]})))
         .collect();
     voices.insert("fake/alto".to_owned(), json!({"microusd_per_1k_chars": 15_000}));
+    for provider in ["deepgram/aura-2-", "elevenlabs/", "cartesia/", "fake/"] {
+        let settings = json!({"microusd_per_1k_chars": 40_000, "fallback": ["fake/alto"]});
+        voices.insert(format!("{provider}{}", speech::STOPS), settings);
+    }
     let mut settings = shared_people().settings();
     settings.extend([
         ("SIDETONE_PROVIDERS", providers.to_string()),

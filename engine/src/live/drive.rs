@@ -411,11 +411,11 @@ impl<'a> Drive<'a> {
     /// Takes over what speech costs by now.
     fn count_speech(&mut self, peer: &dyn Peer) {
         let (heard_ms, spoken_chars) = peer.speech_billed();
-        if heard_ms > 0 || spoken_chars > 0 {
+        if heard_ms > 0 || !spoken_chars.is_empty() {
             let (speech, assistant) = (&self.session.services.config().speech, &self.session.assistant);
             let transcriber = speech.transcriber_of(&assistant.voice, &assistant.transcriber);
             let stt = transcriber.map_or(0, |name| speech.transcription_microusd(&name, heard_ms));
-            self.spent.set_speech(stt, speech.speech_microusd(&assistant.voice, spoken_chars));
+            self.spent.set_speech(stt, speech.speech_microusd(&assistant.voice, &spoken_chars));
         }
     }
 

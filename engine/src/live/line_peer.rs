@@ -114,10 +114,10 @@ impl LinePeer {
             LineInput::Media(event) => self.media(now_ms, event),
             LineInput::Lost(samples) => {
                 if self.arrived(now_ms, samples) {
+                    let until = self.voice.hear(now_ms, &vec![0; samples]);
                     if let Some(recorder) = &mut self.recorder {
-                        recorder.lose(now_ms, samples);
+                        recorder.lose(until, samples);
                     }
-                    self.voice.hear(now_ms, &vec![0; samples]);
                 }
             }
             LineInput::Unreadable => self.wrong_message(),
@@ -222,9 +222,9 @@ impl LinePeer {
         self.voice.ends_at_ms(now_ms)
     }
 
-    /// What the speech providers bill so far: audio transcribed in ms, and characters spoken.
+    /// What the speech providers bill so far: see [`Voice::billed`].
     #[must_use]
-    pub fn billed(&self) -> (i64, u64) {
+    pub fn billed(&self) -> (i64, Vec<u64>) {
         self.voice.billed()
     }
 
@@ -291,10 +291,10 @@ impl LinePeer {
 
     fn audio(&mut self, now_ms: i64, samples: &[i16]) {
         if self.arrived(now_ms, samples.len()) {
+            let until = self.voice.hear(now_ms, samples);
             if let Some(recorder) = &mut self.recorder {
-                recorder.hear(now_ms, samples);
+                recorder.hear(until, samples);
             }
-            self.voice.hear(now_ms, samples);
         }
     }
 

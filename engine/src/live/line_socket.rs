@@ -327,7 +327,7 @@ impl Peer for LineSocket<'_> {
         self.peer.heard_permille(at_ms)
     }
 
-    fn speech_billed(&self) -> (i64, u64) {
+    fn speech_billed(&self) -> (i64, Vec<u64>) {
         self.peer.billed()
     }
 

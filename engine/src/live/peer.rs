@@ -50,10 +50,10 @@ pub trait Peer: Movable {
     /// nothing is being spoken.
     fn heard_permille(&self, at_ms: i64) -> Vec<u32>;
 
-    /// What the providers of speech bill so far: audio transcribed in ms, and characters spoken. A peer without speech costs
-    /// nothing.
-    fn speech_billed(&self) -> (i64, u64) {
-        (0, 0)
+    /// What the providers of speech bill so far: audio transcribed in ms, and characters spoken with each voice. A peer
+    /// without speech costs nothing.
+    fn speech_billed(&self) -> (i64, Vec<u64>) {
+        (0, Vec::new())
     }
 
     /// The model has answered, and what it says follows.

@@ -63,12 +63,9 @@ pub(super) fn speaker(
     speed: f64,
 ) -> Option<Box<dyn Synthesizer>> {
     let first = synthesizer(speech, voice, language, speed)?;
-    let fallbacks = speech.voices.get(voice).map(|settings| settings.fallback.as_slice());
-    let others: Vec<_> = fallbacks
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|voice| synthesizer(speech, voice, language, speed))
-        .collect();
+    // The settings' check admits no fallback without a provider, so what they are billed is in the order of the settings.
+    let others = speech.with_fallbacks(voice).skip(1);
+    let others: Vec<_> = others.filter_map(|voice| synthesizer(speech, voice, language, speed)).collect();
     Some(match others.is_empty() {
         true => first,
         false => Box::new(Fallback::new(first, others)),

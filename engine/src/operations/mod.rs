@@ -140,6 +140,7 @@ pub static OPERATIONS: &[Operation] = table![
     ],
     "Speech" => [
         speech::LIST_TTS_RATES,
+        speech::LIST_STT_RATES,
         speech::LIST_MODELS,
     ],
     "Keys" => [

@@ -1,4 +1,4 @@
-//! Available models and voices, and their prices.
+//! Available models, voices and transcribers, and their prices.
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,6 +28,18 @@ pub const LIST_TTS_RATES: Operation = Operation::get("list_tts_rates", "/tts/rat
     .query::<Part>()
     .returns::<Vec<TtsRate>>();
 
+/// `GET /stt/rates`
+pub const LIST_STT_RATES: Operation = Operation::get("list_stt_rates", "/stt/rates", run!(transcription_rates))
+    .docs(
+        "List transcription rates",
+        "Lists the values that an assistant's `transcriber` can have, with their price per minute of audio in millionths \
+        of a US dollar. A name of `*` stands for any transcriber of that provider; transcribers that the operator has \
+        described are listed separately. `builtin/tone` reads the voice `builtin/tone` and hears nothing else: free and \
+        deterministic.",
+    )
+    .query::<Part>()
+    .returns::<Vec<SttRate>>();
+
 /// `GET /models`
 pub const LIST_MODELS: Operation = Operation::get("list_models", "/models", run!(models))
     .docs(
@@ -50,6 +62,21 @@ pub struct TtsRate {
     microusd_per_1k_chars: Option<u64>,
     /// BCP 47 tags; `*` for any. Empty when the provider decides.
     languages: Vec<&'static str>,
+    /// The pipeline modes it can be used in.
+    pipeline_modes: Vec<PipelineMode>,
+}
+
+/// A transcriber and its price.
+#[derive(Serialize, JsonSchema)]
+pub struct SttRate {
+    /// `provider/name`; a name of `*` for any.
+    transcriber: String,
+    /// The provider.
+    provider: String,
+    /// Whether assistants that name no transcriber use it, unless their voice is built in.
+    default: bool,
+    /// Price per minute of audio, in millionths of a US dollar; null when unknown, and its costs then count as 0.
+    microusd_per_minute: Option<u64>,
     /// The pipeline modes it can be used in.
     pipeline_modes: Vec<PipelineMode>,
 }
@@ -88,6 +115,29 @@ async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         rates.push(rate(name, &format!("{name}/*"), None));
     }
     listing::of_all(&input.query()?, &rates, |rate| &rate.voice)
+}
+
+async fn transcription_rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    context.authenticate().await?;
+    let speech = &context.services.config().speech;
+    let default = speech.default_transcriber.as_deref().unwrap_or_default();
+    let rate = |provider: &str, transcriber: &str, microusd_per_minute| SttRate {
+        transcriber: transcriber.to_owned(),
+        provider: provider.to_owned(),
+        default: transcriber == default && provider != BUILTIN,
+        microusd_per_minute,
+        pipeline_modes: vec![PipelineMode::Cascading],
+    };
+    let mut rates = vec![rate(BUILTIN, TONE, Some(0))];
+    for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_hear()) {
+        let described = speech.transcribers.iter().filter(|(one, _)| provider_of(one) == Some(name.as_str()));
+        rates.extend(described.map(|(one, settings)| rate(name, one, settings.microusd_per_minute)));
+        if provider_of(default) == Some(name.as_str()) && !speech.transcribers.contains_key(default) {
+            rates.push(rate(name, default, None));
+        }
+        rates.push(rate(name, &format!("{name}/*"), None));
+    }
+    listing::of_all(&input.query()?, &rates, |rate| &rate.transcriber)
 }
 
 async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {

@@ -43,13 +43,14 @@ impl Iterator for Soundtrack<'_> {
             }
             let at_ms = self.now_ms;
             self.now_ms += FRAME_MS;
+            let until = RATE.samples_in(self.now_ms);
             let spoken = self.caller.frame(at_ms);
             if self.line.line.loses(at_ms) {
-                self.recorder.lose(self.now_ms, SILENCE.len());
+                self.recorder.lose(until, SILENCE.len());
             } else if spoken.is_some() || self.line.line.has_noise() {
-                self.recorder.hear(self.now_ms, &self.line.line.carried(at_ms, spoken.unwrap_or(&SILENCE)));
+                self.recorder.hear(until, &self.line.line.carried(at_ms, spoken.unwrap_or(&SILENCE)));
             } else {
-                self.recorder.hear(self.now_ms, &SILENCE);
+                self.recorder.hear(until, &SILENCE);
             }
             if let Some(frame) = self.assistant.frame(at_ms) {
                 let samples = telephone(frame);

@@ -36,6 +36,11 @@ impl Rate {
         samples as i64 * 1_000 / self.hz() as i64
     }
 
+    /// The number of samples in this duration. All rates have whole samples per millisecond.
+    pub const fn samples_in(self, ms: i64) -> i64 {
+        ms * (self.hz() / 1_000) as i64
+    }
+
     /// Samples per frame of [`FRAME_MS`].
     pub const fn frame_samples(self) -> usize {
         self.hz() as usize / 50

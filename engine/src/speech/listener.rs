@@ -97,8 +97,9 @@ pub struct Listener {
     resampler: Resampler,
     patience: Patience,
     language: String,
-    /// Samples received so far.
+    /// Samples received so far, and when the last of them was spoken.
     samples: u64,
+    spoken_until_ms: i64,
     turn: Option<Turn>,
     /// Utterances without a result. Those of turns that are over come first.
     pending: usize,
@@ -119,6 +120,7 @@ impl Listener {
             patience,
             language: language.to_owned(),
             samples: 0,
+            spoken_until_ms: 0,
             turn: None,
             pending: 0,
             pending_of_past: 0,
@@ -126,12 +128,15 @@ impl Listener {
         }
     }
 
-    /// Takes the next audio of the person.
-    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
+    /// Takes the next audio of the person, of which the last was spoken at `until_ms`.
+    pub fn hear(&mut self, now_ms: i64, until_ms: i64, samples: &[i16]) {
         self.samples += samples.len() as u64;
+        self.spoken_until_ms = until_ms;
         let events = self.activity.hear(samples);
-        let audio = self.resampler.push(samples);
-        self.transcriber.hear(now_ms, &audio);
+        match self.resampler.passes_through() {
+            true => self.transcriber.hear(now_ms, samples),
+            false => self.transcriber.hear(now_ms, &self.resampler.push(samples)),
+        }
         for event in events {
             match event {
                 VoiceEvent::SpeechBegan { at } => self.speech_began(now_ms, at),
@@ -139,7 +144,7 @@ impl Listener {
             }
         }
         let voiced_ms = self.activity.voiced_ms();
-        let voiced_until_ms = self.activity.voiced_until().map(|at| self.time_of(now_ms, at));
+        let voiced_until_ms = self.activity.voiced_until().map(|at| self.time_of(at));
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_voiced) {
             turn.voiced_until_ms = voiced_until_ms.unwrap_or(turn.voiced_until_ms);
             if voiced_ms >= WANTS_TO_SPEAK_MS && !turn.is_announced {
@@ -206,7 +211,7 @@ impl Listener {
 
     fn speech_began(&mut self, now_ms: i64, at: u64) {
         self.transcriber.speech_began(now_ms);
-        let began_ms = self.time_of(now_ms, at);
+        let began_ms = self.time_of(at);
         let turn = self.turn.get_or_insert_with(|| Turn::new(began_ms));
         turn.is_voiced = true;
         turn.is_announced = false;
@@ -218,7 +223,7 @@ impl Listener {
     fn speech_ended(&mut self, now_ms: i64, at: u64) {
         self.transcriber.speech_ended(now_ms);
         self.pending += 1;
-        let ended_ms = self.time_of(now_ms, at);
+        let ended_ms = self.time_of(at);
         if let Some(turn) = &mut self.turn {
             turn.is_voiced = false;
             turn.voiced_until_ms = ended_ms;
@@ -346,10 +351,10 @@ impl Listener {
         (is_complete && !self.transcriber.detects_turns()).then_some(turn.voiced_until_ms + PROBABLY_ENDED_MS)
     }
 
-    /// The time of a position in the audio, of which the last sample arrived just now.
-    fn time_of(&self, now_ms: i64, at: u64) -> i64 {
+    /// The time of a position in the audio.
+    fn time_of(&self, at: u64) -> i64 {
         let since = self.samples.saturating_sub(at).saturating_mul(1_000) / u64::from(self.rate.hz());
-        now_ms - i64::try_from(since).unwrap_or(0)
+        self.spoken_until_ms - i64::try_from(since).unwrap_or(0)
     }
 }
 

@@ -1,4 +1,5 @@
 //! Speech synthesis and recognition.
+pub mod arrival_clock;
 pub mod audio;
 pub mod backchannel;
 pub mod echo;

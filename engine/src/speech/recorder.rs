@@ -1,6 +1,8 @@
 //! Records a conversation: both channels on one clock, cut into segments while it runs. A pure state machine.
 //!
 //! The rate is the line's: nothing is gained by another one, and no audio is converted.
+use std::ops::Range;
+
 use super::audio::Rate;
 use super::player::HeardFrame;
 
@@ -8,12 +10,8 @@ use super::player::HeardFrame;
 pub const FRAME_BYTES: u64 = 4;
 /// How late audio may be known: a segment is cut this long after its end, so a crash loses no more than both.
 const LATE_MS: i64 = 1_000;
-/// Audio of the caller may arrive this much later than its predecessor's end. Short, because the silence of a longer delay
-/// is taken back when the audio follows.
-const JITTER_MS: i64 = 40;
-/// Audio of the caller may arrive this much earlier than it was spoken.
-const EARLY_MS: i64 = 100;
-/// A gap begins with the latest audio, once more and fading out over this time: a hard edge would be heard as a click.
+/// What is missing begins with the latest audio, once more and fading out over this time: a hard edge would be heard as a
+/// click.
 const FADE_MS: i64 = 40;
 /// Audio further ahead of the last cut is not kept, so that memory is bounded.
 const BUFFERED_MS_MAX: i64 = 60_000;
@@ -25,7 +23,7 @@ pub struct Segment {
     pub rate: Rate,
     /// Pairs of samples: the caller's and the assistant's.
     pub frames: Vec<[i16; 2]>,
-    /// The caller's audio that was missing up to now, replaced by silence.
+    /// The caller's audio that was missing up to now, concealed by a fade to silence.
     pub missing_ms: i64,
 }
 
@@ -37,10 +35,19 @@ impl Segment {
     }
 }
 
-/// Silence that stands for audio that did not arrive, in samples of the caller's channel.
+/// What stands for audio that did not arrive, in samples of the caller's channel.
 #[derive(Debug, Clone, Copy)]
 struct Gap {
     from: usize,
+    samples: usize,
+}
+
+/// What is put in the place of missing audio, from the last audio that arrived on.
+#[derive(Debug, Clone, Copy)]
+struct Concealment {
+    /// How many samples fade out.
+    fade: usize,
+    /// How many are there already.
     samples: usize,
 }
 
@@ -53,8 +60,8 @@ struct Gap {
 ///
 /// let mut recorder = Recorder::new(Rate::Khz8);
 /// recorder.begin(1_000, 5_000);
-/// recorder.hear(1_020, &[7; 160]);
-/// recorder.hear(1_040, &[7; 160]);
+/// recorder.hear(1_020 * 8, &[7; 160]);
+/// recorder.hear(1_040 * 8, &[7; 160]);
 /// recorder.played(&HeardFrame { until_ms: 1_020, samples: vec![9; 160] });
 /// let end = recorder.finish(1_040).unwrap();
 /// assert_eq!(end.frames.len(), 320);
@@ -70,7 +77,10 @@ pub struct Recorder {
     caller: Vec<i16>,
     assistant: Vec<i16>,
     gap: Option<Gap>,
+    concealment: Option<Concealment>,
     has_heard: bool,
+    /// Nothing was cut yet.
+    is_first_segment: bool,
     missing_samples: usize,
 }
 
@@ -85,7 +95,9 @@ impl Recorder {
             caller: Vec::new(),
             assistant: Vec::new(),
             gap: None,
+            concealment: None,
             has_heard: false,
+            is_first_segment: true,
             missing_samples: 0,
         }
     }
@@ -96,36 +108,23 @@ impl Recorder {
         self.from_ms.get_or_insert(now_ms);
     }
 
-    /// Takes audio of the caller that has just arrived.
-    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
-        let Some(end) = self.place(now_ms) else { return };
-        let start = end - samples.len() as i64;
-        let late = start - self.caller.len() as i64;
-        if late > self.samples(JITTER_MS) {
-            let gap = Gap { from: self.caller.len(), samples: usize::try_from(late).unwrap_or(0) };
-            if self.has_heard {
-                self.fade_out(gap.samples);
-                self.missing_samples += gap.samples;
-                self.gap = Some(gap);
-            }
-            self.caller.resize(gap.from + gap.samples, 0);
-        }
-        self.has_heard = true;
-        // What arrived before the recording began is not part of it.
-        let skipped = if self.caller.is_empty() { usize::try_from(-start).unwrap_or(0) } else { 0 };
-        self.caller.extend(samples.get(skipped..).unwrap_or_default());
-        self.close_gap(end);
+    /// Takes audio of the caller that ended at `until`, by the [`ArrivalClock`](super::arrival_clock::ArrivalClock).
+    pub fn hear(&mut self, until: i64, samples: &[i16]) {
+        let Some(place) = self.reach(until, samples.len()) else { return };
+        self.concealment = None;
+        self.caller.extend(samples.get(place).unwrap_or_default());
     }
 
-    /// So many samples of the caller should have just arrived, and are lost.
-    pub fn lose(&mut self, now_ms: i64, samples: usize) {
-        self.hear(now_ms, &vec![0; samples]);
+    /// So many samples of the caller, which would have ended at `until`, are lost.
+    pub fn lose(&mut self, until: i64, samples: usize) {
+        let Some(place) = self.reach(until, samples) else { return };
+        self.conceal(place.len());
         self.missing_samples += samples;
     }
 
     /// Takes audio that was played, in order.
     pub fn played(&mut self, frame: &HeardFrame) {
-        let Some(end) = self.place(frame.until_ms) else { return };
+        let Some(end) = self.place(self.rate.samples_in(frame.until_ms)) else { return };
         let start = end - frame.samples.len() as i64;
         if start > self.assistant.len() as i64 {
             self.assistant.resize(usize::try_from(start).unwrap_or(0), 0);
@@ -147,48 +146,76 @@ impl Recorder {
         (left_ms > 0).then(|| self.cut(from_ms, left_ms))
     }
 
-    /// The sample at a time, if it is recorded.
-    fn place(&self, at_ms: i64) -> Option<i64> {
-        let passed_ms = at_ms - self.from_ms?;
-        (0 < passed_ms && passed_ms <= BUFFERED_MS_MAX).then(|| self.samples(passed_ms))
+    /// The place of a time, if it is recorded.
+    fn place(&self, at: i64) -> Option<i64> {
+        let passed = at - self.rate.samples_in(self.from_ms?);
+        (0 < passed && passed <= self.rate.samples_in(BUFFERED_MS_MAX)).then_some(passed)
     }
 
-    /// Adds the latest audio once more, fading out, but no more than `most` samples.
-    fn fade_out(&mut self, most: usize) {
-        let fade = usize::try_from(self.samples(FADE_MS)).unwrap_or(0).min(most).min(self.caller.len());
-        let from = self.caller.len() - fade;
-        for n in 0..fade {
-            let sample = i64::from(self.caller.get(from + n).copied().unwrap_or(0));
-            let faded = sample * (fade - n) as i64 / fade as i64;
+    /// Makes the caller's channel end where so many samples begin that end at `until`. Returns which of them belong to it.
+    fn reach(&mut self, until: i64, samples: usize) -> Option<Range<usize>> {
+        let end = self.place(until)?;
+        let start = end - samples as i64;
+        let late = usize::try_from(start - self.caller.len() as i64).unwrap_or(0);
+        if self.has_heard && late > 0 {
+            self.gap = Some(Gap { from: self.caller.len(), samples: late });
+            self.conceal(late);
+            self.missing_samples += late;
+        } else {
+            self.caller.resize(self.caller.len() + late, 0);
+        }
+        let early = usize::try_from(self.caller.len() as i64 - start.max(0)).unwrap_or(0);
+        let surplus = early - self.close_gap(early);
+        self.has_heard = true;
+        // What arrived before the recording began is not part of it.
+        let skipped = if self.caller.is_empty() { usize::try_from(-start).unwrap_or(0) } else { 0 };
+        Some(skipped.min(samples)..samples.saturating_sub(surplus).max(skipped.min(samples)))
+    }
+
+    /// Puts something in the place of so many samples that are missing. What follows on it goes on with the same fade.
+    fn conceal(&mut self, samples: usize) {
+        let longest = usize::try_from(self.rate.samples_in(FADE_MS)).unwrap_or(0);
+        let fade = longest.min(self.caller.len());
+        let Concealment { fade, samples: before } =
+            self.concealment.unwrap_or(Concealment { fade, samples: 0 });
+        self.concealment = Some(Concealment { fade, samples: before + samples });
+        for n in before..fade.min(before + samples) {
+            let again = self.caller.len().checked_sub(fade).and_then(|at| self.caller.get(at));
+            let faded = i64::from(again.copied().unwrap_or(0)) * (fade - n) as i64 / fade as i64;
             self.caller.push(i16::try_from(faded).unwrap_or(0));
         }
+        let silent = samples - fade.saturating_sub(before).min(samples);
+        self.caller.resize(self.caller.len() + silent, 0);
     }
 
-    /// Delayed audio arrives faster than it is spoken: it takes the place of the silence that was put there for it.
-    fn close_gap(&mut self, end: i64) {
-        let ahead = usize::try_from(self.caller.len() as i64 - end).unwrap_or(0);
-        if let Some(gap) = &mut self.gap {
-            // The clock may have been set back, and the audio with it.
-            let from = gap.from.min(self.caller.len());
-            let closed = ahead.min(gap.samples).min(self.caller.len() - from);
-            self.caller.drain(from..from + closed);
-            gap.samples -= closed;
+    /// Delayed audio takes the place of what was put there for it. The first of it takes the place of silence, and of what
+    /// was spoken before the recording began. Returns how much there was of that.
+    fn close_gap(&mut self, early: usize) -> usize {
+        let is_first = self.gap.is_none();
+        let all = Gap { from: 0, samples: if self.is_first_segment { self.caller.len() } else { 0 } };
+        let gap = self.gap.unwrap_or(all);
+        // The clock may have been set back, and the audio with it.
+        let from = gap.from.min(self.caller.len());
+        let closed = early.min(gap.samples).min(self.caller.len() - from);
+        self.caller.drain(from..from + closed);
+        if !is_first {
+            self.gap = Some(Gap { samples: gap.samples - closed, ..gap });
             self.missing_samples -= closed.min(self.missing_samples);
         }
-        let latest = usize::try_from(end + self.samples(EARLY_MS)).unwrap_or(0);
-        self.caller.truncate(latest);
+        closed
     }
 
     fn cut(&mut self, from_ms: i64, ms: i64) -> Segment {
-        let samples = usize::try_from(self.samples(ms)).unwrap_or(0);
+        let samples = usize::try_from(self.rate.samples_in(ms)).unwrap_or(0);
+        // The channels keep their memory for the next segment.
         let take = |channel: &mut Vec<i16>| {
-            let rest = channel.split_off(samples.min(channel.len()));
-            let mut taken = std::mem::replace(channel, rest);
+            let mut taken: Vec<i16> = channel.drain(..samples.min(channel.len())).collect();
             taken.resize(samples, 0);
             taken
         };
         let (caller, assistant) = (take(&mut self.caller), take(&mut self.assistant));
         self.from_ms = Some(from_ms + ms);
+        self.is_first_segment = false;
         self.gap = self.gap.and_then(|gap| {
             let until = (gap.from + gap.samples).checked_sub(samples)?;
             let from = gap.from.saturating_sub(samples);
@@ -199,11 +226,6 @@ impl Recorder {
             frames: caller.into_iter().zip(assistant).map(<[i16; 2]>::from).collect(),
             missing_ms: self.rate.ms_of(self.missing_samples),
         }
-    }
-
-    /// All rates have whole samples per millisecond.
-    const fn samples(&self, ms: i64) -> i64 {
-        ms * (self.rate.hz() / 1_000) as i64
     }
 }
 

@@ -66,6 +66,12 @@ impl Resampler {
         resampler
     }
 
+    /// Whether samples pass through unchanged.
+    #[must_use]
+    pub const fn passes_through(&self) -> bool {
+        self.filter.is_none()
+    }
+
     /// Converts the next samples. Returns what is complete.
     pub fn push(&mut self, samples: &[i16]) -> Vec<i16> {
         if self.filter.is_none() {
@@ -151,8 +157,9 @@ impl Resampler {
         let dropped = self.to_drop.min(written);
         self.to_drop -= dropped;
         self.returned += (written - dropped) as u64;
-        // `as` keeps the result within the range of a sample.
-        output.extend(self.converted[dropped..written].iter().map(|sample| sample.round() as i16));
+        // `as` cuts the rest off, and keeps the result within the range of a sample. `round` is a call for each sample.
+        output
+            .extend(self.converted[dropped..written].iter().map(|one| (one + 0.5_f32.copysign(*one)) as i16));
     }
 }
 

@@ -276,21 +276,29 @@ impl SpeechCatalog {
         if [TONE, BROWSER].contains(&voice) {
             return false;
         }
-        let settings = |voice: &str| self.voices.get(voice);
         let has_price = |voice: &str| {
-            settings(voice).and_then(|settings| settings.microusd_per_1k_chars).is_some_and(|rate| rate > 0)
+            let rate = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
+            rate.is_some_and(|rate| rate > 0)
         };
-        let fallbacks = settings(voice).map_or(&[][..], |settings| &settings.fallback);
-        has_price(voice)
-            || fallbacks.iter().any(|voice| has_price(voice))
+        self.with_fallbacks(voice).any(has_price)
             || self.transcribers.values().any(|rates| rates.microusd_per_minute.is_some_and(|rate| rate > 0))
     }
 
-    /// The price of speech, in millionths of a US dollar, rounded up; 0 without a rate.
+    /// A voice, then those that take its place, in their order.
+    pub fn with_fallbacks<'a>(&'a self, voice: &'a str) -> impl Iterator<Item = &'a str> {
+        let settings = self.voices.get(voice);
+        std::iter::once(voice).chain(settings.into_iter().flat_map(|one| &one.fallback).map(String::as_str))
+    }
+
+    /// The price of speech with a voice and those that take its place, whose `chars` are in the order of
+    /// [`with_fallbacks`](Self::with_fallbacks), in millionths of a US dollar. Each voice's is rounded up, and 0 without a
+    /// rate.
     #[must_use]
-    pub fn speech_microusd(&self, voice: &str, chars: u64) -> i64 {
-        let rate = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
-        price(chars, rate, 1_000)
+    pub fn speech_microusd(&self, voice: &str, chars: &[u64]) -> i64 {
+        let rate = |voice| self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
+        let prices =
+            self.with_fallbacks(voice).zip(chars).map(|(voice, chars)| price(*chars, rate(voice), 1_000));
+        prices.fold(0, i64::saturating_add).min(INTEGER_MAX)
     }
 
     /// The price of transcribed audio, in millionths of a US dollar, rounded up; 0 without a rate.
@@ -367,12 +375,22 @@ mod tests {
     #[test]
     fn prices_are_rounded_up() {
         let speech = catalog(&[
-            ("SIDETONE_VOICES", r#"{"local/v": {"microusd_per_1k_chars": 15000}}"#),
+            (
+                "SIDETONE_VOICES",
+                r#"{"local/v": {"microusd_per_1k_chars": 15000, "fallback": ["local/w", "local/other"]},
+                    "local/w": {"microusd_per_1k_chars": 4000}}"#,
+            ),
             ("SIDETONE_TRANSCRIBERS", r#"{"local/t": {"microusd_per_minute": 4300}}"#),
         ]);
         let speech = speech.unwrap();
-        assert_eq!(speech.speech_microusd("local/v", 1), 15);
-        assert_eq!(speech.speech_microusd("local/other", 1_000), 0);
+        assert_eq!(speech.speech_microusd("local/v", &[1]), 15);
+        assert_eq!(
+            speech.speech_microusd("local/v", &[1, 1_001, 9]),
+            15 + 4_004,
+            "each voice at its own rate"
+        );
+        assert_eq!(speech.speech_microusd("local/w", &[1, 1_001]), 4, "it has no fallback");
+        assert_eq!(speech.speech_microusd("local/other", &[1_000]), 0);
         assert_eq!(speech.transcription_microusd("local/t", 1), 1);
         assert_eq!(speech.transcription_microusd("local/t", 120_000), 8_600);
     }

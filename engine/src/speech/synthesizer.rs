@@ -51,8 +51,8 @@ pub trait Synthesizer: Movable {
     /// When [`tick`](Self::tick) is due.
     fn poll_timeout(&self) -> Option<i64>;
 
-    /// Characters that the provider bills so far.
-    fn billed_chars(&self) -> u64;
+    /// Characters that are billed so far: of this voice, then of each that takes its place, in their order.
+    fn billed_chars(&self) -> Vec<u64>;
 }
 
 /// What a synthesizer made.

@@ -12,6 +12,7 @@ use giving_way::PersonsVoice;
 use saying::OpenLine;
 
 use self::words_so_far::WordsSoFar;
+use super::arrival_clock::ArrivalClock;
 use super::audio::Rate;
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use super::listener::Listener;
@@ -116,6 +117,8 @@ pub enum Party {
 /// [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
 pub struct Voice {
     rate: Rate,
+    /// When the person's audio was spoken.
+    arrivals: ArrivalClock,
     ear: Ear,
     mouth: Mouth,
     turn_taking: TurnTaking,
@@ -147,6 +150,7 @@ impl Voice {
     pub fn new(rate: Rate, ear: Ear, mouth: Mouth, turn_taking: TurnTaking, is_recorded: bool) -> Self {
         Self {
             rate,
+            arrivals: ArrivalClock::new(rate),
             ear,
             mouth,
             turn_taking,
@@ -184,8 +188,9 @@ impl Voice {
         self.player.is_recorded()
     }
 
-    /// Takes audio of the person.
-    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) {
+    /// Takes audio of the person. Returns when the last of it was spoken, in samples: see [`ArrivalClock`].
+    pub fn hear(&mut self, now_ms: i64, samples: &[i16]) -> i64 {
+        let until = self.arrivals.arrived(now_ms, samples.len());
         match &mut self.ear {
             Ear::Tone(decoder) => {
                 for heard in decoder.hear(samples) {
@@ -199,10 +204,13 @@ impl Voice {
                     }
                 }
             }
-            Ear::Speech(listener) => listener.hear(now_ms, samples),
+            Ear::Speech(listener) => {
+                listener.hear(now_ms, until / self.rate.samples_in(1), samples);
+            }
         }
         self.note_playback(now_ms);
         self.understand(now_ms);
+        until
     }
 
     /// The person pressed a key, which interrupts the assistant as speech does.
@@ -327,16 +335,17 @@ impl Voice {
         self.player.take_heard(now_ms)
     }
 
-    /// What the providers bill so far: audio transcribed in ms, and characters spoken.
+    /// What the providers bill so far: audio transcribed in ms, and characters spoken, as
+    /// [`billed_chars`](Synthesizer::billed_chars).
     #[must_use]
-    pub fn billed(&self) -> (i64, u64) {
+    pub fn billed(&self) -> (i64, Vec<u64>) {
         let heard_ms = match &self.ear {
             Ear::Speech(listener) => listener.billed_ms(),
             Ear::Tone(_) => 0,
         };
         let spoken_chars = match &self.mouth {
             Mouth::Speech(synthesizer) => synthesizer.billed_chars(),
-            Mouth::Tone => 0,
+            Mouth::Tone => Vec::new(),
         };
         (heard_ms, spoken_chars)
     }

@@ -23,6 +23,13 @@ const VOICE_ABOVE_FLOOR: u64 = 5;
 const FLOOR_DIVISOR: u64 = 2;
 /// Frames in which the quietest is found: 2 s. Speech has a pause or a quiet consonant within that time.
 const FLOOR_FRAMES: u64 = 125;
+/// The beginning of speech is heard before the detector is sure of it: the sound of so many frames before belongs to it, if
+/// it is no more quiet than this, as a divisor of the energy (20 dB).
+const ONSET_FRAMES: usize = 10;
+const ONSET_DIVISOR: u64 = 100;
+/// Sound that is this much more quiet than the loudest of the speech is its echo in the detector, as a divisor of the energy
+/// (40 dB).
+const SILENCE_DIVISOR: u64 = 10_000;
 /// This much voice without interruption is speech; a click is not.
 pub const SPEECH_BEGINS_MS: i64 = 64;
 /// This much silence ends speech; a pause between words does not.
@@ -39,7 +46,7 @@ const FORGETS_MS: i64 = 1_000;
 pub enum VoiceEvent {
     /// Speech began: it has lasted [`SPEECH_BEGINS_MS`].
     SpeechBegan {
-        /// The first sample with voice.
+        /// The first sample of its sound.
         at: u64,
     },
     /// Speech ended: it has been silent for [`SPEECH_ENDS_MS`].
@@ -55,7 +62,8 @@ pub enum VoiceEvent {
 /// frames of 16 ms, from their sound and the sound before. Callers that pause the assistant at the first sign of voice and
 /// stop it when that sign was no cough read [`voiced_ms`](Self::voiced_ms).
 ///
-/// The end of voice is placed about 60 ms late, because the detector's frames overlap. Noise and tones that begin at
+/// Speech begins where its sound does. On a line with noise its end is placed up to 60 ms late, because the detector's frames
+/// overlap. Noise and tones that begin at
 /// once can be taken for speech for 2 s, until they are known to stay the same; pressed keys and music can be, too.
 ///
 /// ```
@@ -74,8 +82,10 @@ pub struct VoiceActivity {
     /// What the resampler has returned and the detector has not heard.
     resampled: Vec<i16>,
     detector: Box<Detector>,
-    /// Frames whose score is not known yet: whether each is above the floor. The resampler delays them.
-    unscored: VecDeque<bool>,
+    /// The energy above the floor of frames whose score is not known yet; 0 at the floor. The resampler delays them.
+    unscored: VecDeque<u64>,
+    /// The same of the last frames that were decided.
+    decided: VecDeque<u64>,
     /// Scores that come next and belong to frames that were decided without them.
     surplus: usize,
     /// The end of the last decided frame, in samples at the detector's rate.
@@ -100,6 +110,8 @@ struct Voice {
     until: u64,
     /// Voice since `from`, without pauses.
     voiced_ms: i64,
+    /// The energy of its loudest frame.
+    loudest: u64,
     is_speech: bool,
 }
 
@@ -114,6 +126,7 @@ impl VoiceActivity {
             resampled: Vec::new(),
             detector: Box::default(),
             unscored: VecDeque::new(),
+            decided: VecDeque::new(),
             surplus: 0,
             position: 0,
             frames: 0,
@@ -167,27 +180,28 @@ impl VoiceActivity {
     }
 
     fn frame(&mut self, frame: &[i16], events: &mut Vec<VoiceEvent>) {
-        let is_above = self.is_above_floor(frame);
-        self.at_floor = if is_above { 0 } else { self.at_floor + 1 };
+        let above = self.above_floor(frame);
+        self.at_floor = if above > 0 { 0 } else { self.at_floor + 1 };
         if self.at_floor <= SCORED_AT_FLOOR {
             for earlier in std::mem::take(&mut self.skipped) {
                 self.surplus += 1;
                 self.detect(&earlier, events);
             }
-            self.unscored.push_back(is_above);
+            self.unscored.push_back(above);
             self.detect(frame, events);
             return;
         }
         for _ in 0..self.unscored.len() {
             self.surplus += 1;
-            events.extend(self.decide(0.0));
+            events.extend(self.decide(0.0, 0));
         }
         self.unscored.clear();
-        events.extend(self.decide(0.0));
-        if self.skipped.len() == CONTEXT_FRAMES {
-            self.skipped.pop_front();
-        }
-        self.skipped.push_back(frame.to_vec());
+        events.extend(self.decide(0.0, 0));
+        let is_full = self.skipped.len() == CONTEXT_FRAMES;
+        let mut kept = if is_full { self.skipped.pop_front() } else { None }.unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(frame);
+        self.skipped.push_back(kept);
     }
 
     /// Resamples a frame, and scores what is complete.
@@ -202,35 +216,45 @@ impl VoiceActivity {
                 self.surplus -= 1;
                 continue;
             }
-            let is_above = self.unscored.pop_front().unwrap_or(false);
-            events.extend(self.decide(if is_above { score } else { 0.0 }));
+            let above = self.unscored.pop_front().unwrap_or(0);
+            events.extend(self.decide(if above > 0 { score } else { 0.0 }, above));
         }
         resampled.drain(..resampled.len() - rest);
         self.resampled = resampled;
     }
 
-    /// Whether a frame is louder than the quietest of the last ones.
-    fn is_above_floor(&mut self, frame: &[i16]) -> bool {
-        let energy = frame.iter().map(|sample| i64::from(*sample).unsigned_abs().pow(2)).sum();
+    /// The energy of a frame that is louder than the quietest of the last ones; 0 of others.
+    fn above_floor(&mut self, frame: &[i16]) -> u64 {
+        // Squares of 16 bits fit into 32, so that several are made at once.
+        let energy = frame.iter().map(|sample| u64::from(i32::from(*sample).pow(2).unsigned_abs())).sum();
         while self.quietest.pop_back_if(|(_, louder)| *louder >= energy).is_some() {}
         self.quietest.push_back((self.frames, energy));
         self.frames += 1;
         self.quietest.pop_front_if(|(number, _)| *number + FLOOR_FRAMES < self.frames);
         let floor = self.quietest.front().map_or(0, |(_, quietest)| *quietest);
         // Audio may begin with voice, whose quietest frame is not known yet.
-        self.frames < FLOOR_FRAMES || energy * FLOOR_DIVISOR > floor * VOICE_ABOVE_FLOOR
+        let is_above = self.frames < FLOOR_FRAMES || energy * FLOOR_DIVISOR > floor * VOICE_ABOVE_FLOOR;
+        if is_above { energy.max(1) } else { 0 }
     }
 
     /// Takes the score of the next frame.
-    fn decide(&mut self, score: f32) -> Option<VoiceEvent> {
+    fn decide(&mut self, score: f32, above: u64) -> Option<VoiceEvent> {
         let begin = self.position;
         self.position += FRAME_SAMPLES as u64;
+        let onset = self.decided.iter().rev().take_while(|before| **before > above / ONSET_DIVISOR).count();
+        if self.decided.len() == ONSET_FRAMES {
+            self.decided.pop_front();
+        }
+        self.decided.push_back(above);
         let Some(mut voice) = self.voice.take() else {
-            let first = Voice { from: begin, until: self.position, voiced_ms: FRAME_MS, is_speech: false };
+            let from = begin.saturating_sub((onset * FRAME_SAMPLES) as u64);
+            let (until, voiced_ms) = (self.position, FRAME_MS);
+            let first = Voice { from, until, voiced_ms, loudest: above, is_speech: false };
             self.voice = (score >= VOICE_SCORE).then_some(first);
             return None;
         };
-        if score >= VOICE_SCORE {
+        if score >= VOICE_SCORE && above > voice.loudest / SILENCE_DIVISOR {
+            voice.loudest = voice.loudest.max(above);
             voice.until = self.position;
             voice.voiced_ms += FRAME_MS;
             let begins = !voice.is_speech && voice.voiced_ms >= SPEECH_BEGINS_MS;

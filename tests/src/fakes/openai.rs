@@ -56,6 +56,7 @@ struct Seen {
     known: Mutex<BTreeSet<(String, String)>>,
     /// What is said on the telephone, by the key term of the transcription.
     said: Mutex<BTreeMap<String, VecDeque<String>>>,
+    spoken: Mutex<Vec<String>>,
 }
 
 impl OpenAi {
@@ -90,6 +91,11 @@ impl OpenAi {
     pub fn will_hear(&self, term: &str, texts: &[&str]) {
         let texts = texts.iter().map(|text| (*text).to_owned());
         lock(&self.seen.said).entry(term.to_owned()).or_default().extend(texts);
+    }
+
+    /// The texts that its voices have spoken, oldest first.
+    pub fn spoken(&self) -> Vec<String> {
+        lock(&self.seen.spoken).clone()
     }
 
     /// The requests with this key, oldest first.

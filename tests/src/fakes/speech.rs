@@ -10,7 +10,8 @@ mod realtime;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,6 +42,12 @@ pub const FAULTS: [(&str, &str); 4] = [
     ("babbles", "answers with a page of a web site"),
 ];
 
+/// The end of the name of one that breaks in the middle: a voice ends the connection halfway through each text, a transcriber
+/// once in each call, when somebody speaks.
+pub const STOPS: &str = "stops";
+/// The end of the name of a voice that makes its audio more slowly than it plays.
+pub const SLOW: &str = "slow";
+
 type Socket = WebSocket<TcpStream>;
 /// Why a connection is over: it broke, or the other end broke its rules.
 type Over = Box<dyn std::error::Error>;
@@ -53,16 +60,37 @@ pub struct SpeechServer {
 
 /// What is said on the telephone, by the key term of the transcription.
 #[derive(Default)]
-struct Said(Mutex<BTreeMap<String, VecDeque<String>>>);
+struct Said(Mutex<BTreeMap<String, Speaker>>);
+
+/// Somebody on the telephone.
+#[derive(Default)]
+struct Speaker {
+    texts: VecDeque<String>,
+    /// How much sound each utterance had that was understood, in ms.
+    heard_ms: Vec<i64>,
+    has_stopped: bool,
+}
 
 impl Said {
-    fn texts(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of<T>(&self, term: &str, look: impl FnOnce(&mut Speaker) -> T) -> T {
+        look(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(term.to_owned()).or_default())
     }
 
     /// The next utterance with this term; without words if none was announced.
     fn next(&self, term: &str) -> String {
-        self.texts().get_mut(term).and_then(VecDeque::pop_front).unwrap_or_default()
+        self.of(term, |speaker| speaker.texts.pop_front()).unwrap_or_default()
+    }
+
+    /// An utterance was understood from this much sound.
+    fn heard(&self, term: &str, ms: i64) {
+        self.of(term, |speaker| speaker.heard_ms.push(ms));
+    }
+
+    /// Ends the connection if the model's name says so, and if this has not happened with this term.
+    fn may_stop(&self, name: &str, term: &str) -> Result<(), Over> {
+        let stops = name.ends_with(STOPS)
+            && self.of(term, |speaker| !std::mem::replace(&mut speaker.has_stopped, true));
+        if stops { Err("it stops".into()) } else { Ok(()) }
     }
 }
 
@@ -129,10 +157,16 @@ impl SpeechServer {
         format!("http://{}", self.address)
     }
 
-    /// The next utterances with this key term are recognised as these texts. Further ones have no words.
+    /// The next utterances with this key term are recognised as these texts. Further ones have no words. For Flux, a text may
+    /// have parts, with `|` between them: the speaker pauses there as if it were the end.
     pub fn will_hear(&self, term: &str, texts: &[&str]) {
         let texts = texts.iter().map(|text| (*text).to_owned());
-        self.said.texts().entry(term.to_owned()).or_default().extend(texts);
+        self.said.of(term, |speaker| speaker.texts.extend(texts));
+    }
+
+    /// How much sound each utterance with this key term had that was understood, in ms.
+    pub fn heard_ms(&self, term: &str) -> Vec<i64> {
+        self.said.of(term, |speaker| speaker.heard_ms.clone())
     }
 }
 
@@ -222,6 +256,27 @@ fn sound(text: &str, rate: Rate) -> Vec<Vec<u8>> {
         .chunks(piece)
         .map(|piece| piece.iter().flat_map(|sample| sample.to_le_bytes()).collect())
         .collect()
+}
+
+/// Sends the sound of a text through `send`, as the voice's name says. Pieces are counted from 0.
+fn speak(
+    socket: &mut Socket,
+    name: &str,
+    (text, rate): (&str, Rate),
+    mut send: impl FnMut(&mut Socket, usize, Vec<u8>) -> Result<(), Over>,
+) -> Result<(), Over> {
+    let pieces = sound(text, rate);
+    let half = pieces.len() / 2;
+    for (nth, piece) in pieces.into_iter().enumerate() {
+        if name.ends_with(STOPS) && nth >= half {
+            return Err("it stops".into());
+        }
+        if name.ends_with(SLOW) {
+            std::thread::sleep(Duration::from_millis(PIECE_MS.unsigned_abs() * 3 / 2));
+        }
+        send(socket, nth, piece)?;
+    }
+    Ok(())
 }
 
 fn sound_ms(text: &str) -> i64 {

@@ -91,6 +91,11 @@ fn two_keys_of_one_workspace_see_the_same_resources() {
 fn rates_and_models_are_listed() {
     let world = World::new();
     assert_eq!(
+        world.get("/stt/rates").ok().json,
+        json!([{"transcriber": "builtin/tone", "provider": "builtin", "default": false, "microusd_per_minute": 0,
+                "pipeline_modes": ["cascading"]}])
+    );
+    assert_eq!(
         world.get("/tts/rates").ok().json,
         json!(["builtin/browser", "builtin/tone"].map(|voice| {
             json!({"voice": voice, "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
@@ -140,4 +145,44 @@ fn rates_and_models_are_listed() {
             ("openai/*", None),
         ]
     );
+}
+
+#[test]
+fn transcribers_are_listed_with_their_prices() {
+    let providers = [
+        ("SIDETONE_OPENAI_API_KEY", "sk-test"),
+        ("SIDETONE_DEEPGRAM_API_KEY", "key"),
+        // They only speak.
+        ("SIDETONE_ELEVENLABS_API_KEY", "key"),
+        (
+            "SIDETONE_TRANSCRIBERS",
+            r#"{"deepgram/nova-3": {"microusd_per_minute": 7700}, "openai/whisper-1": {}}"#,
+        ),
+    ];
+    let listed = |default: &'static str| {
+        let settings: Vec<_> =
+            providers.into_iter().chain([("SIDETONE_DEFAULT_TRANSCRIBER", default)]).collect();
+        let world = World::with_settings(&settings);
+        let rates = world.get("/stt/rates").ok().json;
+        let rates = rates.as_array().unwrap().clone();
+        let row = |rate: Value| {
+            (rate["transcriber"].clone(), rate["microusd_per_minute"].clone(), rate["default"].clone())
+        };
+        rates.into_iter().map(row).collect::<Vec<_>>()
+    };
+    let row = |name: &str, price: Option<u32>, default: bool| (json!(name), json!(price), json!(default));
+    assert_eq!(
+        listed("deepgram/nova-3"),
+        [
+            row("builtin/tone", Some(0), false),
+            row("deepgram/nova-3", Some(7_700), true),
+            row("deepgram/*", None, false),
+            row("openai/whisper-1", None, false),
+            row("openai/*", None, false),
+        ]
+    );
+    // One without a price is listed as well if it is the default.
+    let listed = listed("openai/gpt-4o-mini-transcribe");
+    assert_eq!(listed[4], row("openai/gpt-4o-mini-transcribe", None, true));
+    assert_eq!(listed.iter().filter(|(_, _, default)| *default == true).count(), 1);
 }

@@ -61,7 +61,9 @@ fn a_call_goes_on_without_words_of_a_failed_transcriber() {
 #[test]
 fn a_transcribers_wrong_key_ends_the_call() {
     at_once(
-        ["deepgram/nova-refuses", "deepgram/flux-refuses"].map(str::to_owned).into_iter(),
+        ["deepgram/nova-refuses", "deepgram/flux-refuses", "shut/gpt-live-transcribe"]
+            .map(str::to_owned)
+            .into_iter(),
         |transcriber| {
             let (desk, id, person) = call("fake/alto", transcriber);
             speak(&person, 1_000);

@@ -209,6 +209,65 @@ fn what_is_written_early_is_said_when_the_turn_has_ended(provider: &'static str)
     assert!(rows[2]["start_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "the tool waited: {call}");
 }
 
+/// Flux says itself that a turn has probably ended, and that it goes on.
+fn flux_desk() -> (Desk, String) {
+    let desk = Desk::with_model("twilio", "fake/echo");
+    let term = format!("term {}", desk.number);
+    let assistant = json!({
+        "first_message": "", "voice": "fake/alto", "transcriber": "deepgram/flux-general-en", "keyterms": [term],
+        "language": "en",
+    });
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    (desk, term)
+}
+
+#[test]
+fn the_answer_is_ready_when_flux_ends_the_turn() {
+    let (desk, term) = flux_desk();
+    let line = format!("Early question of {}.", desk.number);
+    fakes::shared_speech().will_hear(&term, &[&line]);
+    let (id, mut person) = desk.connected();
+    speak(&person);
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [&line]);
+    assert_eq!(asked(&line), 1, "the early answer is the answer");
+    let turn = &call["turns"][0];
+    assert!(turn["model_first_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "held back: {turn}");
+    // It was asked 300 ms after the last sound, and the turn ended after 700.
+    let waited_ms = turn["model_first_ms"].as_i64().unwrap() - turn["transcript_ms"].as_i64().unwrap();
+    assert!(waited_ms <= 100, "it was there: {turn}");
+}
+
+#[test]
+fn what_flux_has_answered_early_is_thrown_away_when_the_caller_goes_on() {
+    let (desk, term) = flux_desk();
+    let first = format!("First part of {}.", desk.number);
+    let both = format!("{first} And the second.");
+    fakes::shared_speech().will_hear(&term, &[&format!("{first}|And the second.")]);
+    let (id, mut person) = desk.connected();
+    let rate = person.rate();
+    let silence = |ms: usize| vec![0; rate.frame_samples() * ms / 20];
+    let parts =
+        [speech_like(1_200, rate, 120.0), silence(600), speech_like(1_000, rate, 120.0), silence(1_000)];
+    person.say(&parts.concat());
+    hears_something(&person);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "user"), [&both], "one turn: {call}");
+    assert_eq!(texts(&call, "assistant").len(), 1, "{call}");
+    assert!(both.starts_with(texts(&call, "assistant")[0]), "{call}");
+    assert_eq!((asked(&first), asked(&both)), (1, 1));
+    let words = |text: &str| i64::try_from(text.split_whitespace().count()).unwrap();
+    let usage = &call["usage"];
+    assert!(
+        usage["llm_output_tokens"] == words(&first) + words(&both) || usage["llm_uncounted_answers"] == 1,
+        "both are counted: {usage}"
+    );
+    assert!(call["costs"]["llm_microusd"].as_i64().unwrap() > 0, "{call}");
+}
+
 fn nothing_is_asked_early_if_the_author_says_so(provider: &'static str) {
     let (desk, term) = desk(provider, "fake/echo", false);
     let first = format!("Patience of {}.", desk.number);

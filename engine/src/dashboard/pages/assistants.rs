@@ -23,7 +23,7 @@ pub const LIST: Page = Page {
 pub const NEW: Page = Page {
     path: "/dashboard/assistants/new",
     title: "New assistant",
-    reads: &[read_of("list_models"), read_of("list_tts_rates")],
+    reads: &[read_of("list_models"), read_of("list_tts_rates"), read_of("list_stt_rates")],
     forms: &["create_assistant"],
     render: new,
 };
@@ -38,6 +38,7 @@ pub const EDIT: Page = Page {
         choices_of("list_knowledge_documents"),
         read_of("list_models"),
         read_of("list_tts_rates"),
+        read_of("list_stt_rates"),
     ],
     forms: &["update_assistant"],
     render: edit,
@@ -146,7 +147,8 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-/// The fields, in the order in which people think of them. The models and voices stand in the answers from `models` on.
+/// The fields, in the order in which people think of them. The models, voices and transcribers stand in the answers from
+/// `models` on.
 fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
     let names = |at: usize, name: &'static str| -> Vec<&str> {
         list(read(answers, at), "").iter().map(|one| text(one, name)).collect()
@@ -159,7 +161,7 @@ fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
             legend { "Model and voice" }
             (form.suggested("model", &names(models, "model")))
             (form.suggested("voice", &names(models + 1, "voice")))
-            (form.suggested("transcriber", &[]))
+            (form.suggested("transcriber", &names(models + 2, "transcriber")))
             (form.field("language"))
             (form.field("keyterms"))
             (form.field("record"))

@@ -177,7 +177,7 @@ impl<'a> CallersSocket<'a> {
             self.exchanges.perform(Party::Synthesizer, transmit);
         }
         let speech = &self.services.config().speech;
-        let spoken = speech.speech_microusd(self.voice.name(), self.voice.billed_chars());
+        let spoken = speech.speech_microusd(self.voice.name(), &self.voice.billed_chars());
         self.costs.change_caller(|cost| cost.set_speech(0, spoken));
     }
 

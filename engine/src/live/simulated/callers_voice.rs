@@ -82,7 +82,7 @@ impl CallersVoice {
         self.synthesizer.poll_timeout()
     }
 
-    pub(super) fn billed_chars(&self) -> u64 {
+    pub(super) fn billed_chars(&self) -> Vec<u64> {
         self.synthesizer.billed_chars()
     }
 }

@@ -21,7 +21,7 @@ impl Scene {
         let sound = if is_voice { speech_like(ms, Rate::Khz16, 120.0) } else { vec![0; (ms * 16) as usize] };
         for samples in sound.chunks_exact(320) {
             self.now_ms += 20;
-            self.listener.hear(self.now_ms, samples);
+            self.listener.hear(self.now_ms, self.now_ms, samples);
             self.listener.tick(self.now_ms);
             while let Some(heard) = self.listener.poll_heard() {
                 self.heard.push((self.now_ms, heard));

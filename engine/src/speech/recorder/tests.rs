@@ -1,14 +1,49 @@
+use std::ops::{Deref, DerefMut};
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::speech::arrival_clock::ArrivalClock;
 
 const FRAME: usize = 160;
 const SEGMENT_MS: i64 = 5_000;
 
-fn begun() -> Recorder {
+/// A recorder with the clock of its line.
+struct Line {
+    recorder: Recorder,
+    clock: ArrivalClock,
+}
+
+impl Line {
+    fn hear(&mut self, now_ms: i64, samples: &[i16]) {
+        let until = self.clock.arrived(now_ms, samples.len());
+        self.recorder.hear(until, samples);
+    }
+
+    fn lose(&mut self, now_ms: i64, samples: usize) {
+        let until = self.clock.arrived(now_ms, samples);
+        self.recorder.lose(until, samples);
+    }
+}
+
+impl Deref for Line {
+    type Target = Recorder;
+
+    fn deref(&self) -> &Recorder {
+        &self.recorder
+    }
+}
+
+impl DerefMut for Line {
+    fn deref_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}
+
+fn begun() -> Line {
     let mut recorder = Recorder::new(Rate::Khz8);
     recorder.begin(0, SEGMENT_MS);
-    recorder
+    Line { recorder, clock: ArrivalClock::new(Rate::Khz8) }
 }
 
 fn played(recorder: &mut Recorder, until_ms: i64, samples: &[i16]) {
@@ -33,6 +68,46 @@ fn what_is_missing_fades_to_silence_and_is_counted() {
     assert!(caller == [vec![160; FRAME], fading, silence, vec![2; FRAME], vec![0; FRAME]].concat());
 }
 
+/// The same, whatever pieces the line says it has lost.
+#[test]
+fn what_the_line_has_lost_fades_to_silence_and_is_counted() {
+    for pieces in [&[480][..], &[160, 160, 160], &[80, 400], &[40, 280, 160]] {
+        let mut recorder = begun();
+        recorder.hear(20, &[160; FRAME]);
+        recorder.hear(40, &[320; FRAME]);
+        let mut lost = 0;
+        for piece in pieces {
+            lost += piece;
+            recorder.lose(40 + lost / 8, *piece as usize);
+        }
+        recorder.hear(120, &[5; FRAME]);
+        let end = recorder.finish(120).unwrap();
+        assert_eq!(end.missing_ms, 60);
+        let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+        let again = [160; FRAME].into_iter().chain([320; FRAME]);
+        let fading =
+            again.zip((1..=320_i64).rev()).map(|(sample, left)| (i64::from(sample) * left / 320) as i16);
+        let expected =
+            [vec![160; FRAME], vec![320; FRAME], fading.collect(), vec![0; FRAME], vec![5; FRAME]].concat();
+        assert_eq!(caller, expected, "{pieces:?}");
+    }
+}
+
+#[test]
+fn each_loss_begins_with_the_audio_before_it() {
+    let mut recorder = begun();
+    // Nothing was heard before the first.
+    recorder.lose(20, FRAME);
+    for (until_ms, value) in [(60, 160), (120, 320)] {
+        recorder.hear(until_ms, &[value; 2 * FRAME]);
+        recorder.lose(until_ms + 20, FRAME);
+    }
+    let end = recorder.finish(140).unwrap();
+    assert_eq!(end.missing_ms, 60);
+    let at = |ms: usize| end.frames[ms * 8][0];
+    assert_eq!([at(0), at(20), at(60), at(80), at(120), at(130)], [0, 160, 160, 320, 320, 240]);
+}
+
 #[test]
 fn delayed_audio_takes_the_place_of_its_silence() {
     let mut recorder = begun();
@@ -45,6 +120,20 @@ fn delayed_audio_takes_the_place_of_its_silence() {
     assert_eq!(end.missing_ms, 0);
     let expected: Vec<i16> = std::iter::once(1).chain(10..35).flat_map(|n| [n; FRAME]).collect();
     assert_eq!(end.frames.iter().map(|frame| frame[0]).collect::<Vec<_>>(), expected);
+}
+
+/// A line that opens is read late: what waited was spoken before.
+#[test]
+fn what_was_spoken_before_the_recording_is_no_part_of_it() {
+    let mut recorder = begun();
+    for n in 1..=4 {
+        recorder.hear(50, &[n; FRAME]);
+    }
+    recorder.hear(70, &[5; FRAME]);
+    let end = recorder.finish(70).unwrap();
+    let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+    assert_eq!(caller, [vec![2; FRAME / 2], vec![3; FRAME], vec![4; FRAME], vec![5; FRAME]].concat());
+    assert_eq!(end.missing_ms, 0);
 }
 
 #[test]

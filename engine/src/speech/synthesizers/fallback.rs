@@ -422,8 +422,8 @@ impl Synthesizer for Fallback {
         used.filter_map(|(_, voice)| voice.synthesizer.poll_timeout()).min()
     }
 
-    fn billed_chars(&self) -> u64 {
-        self.voices.iter().map(|voice| voice.synthesizer.billed_chars()).sum()
+    fn billed_chars(&self) -> Vec<u64> {
+        self.voices.iter().flat_map(|voice| voice.synthesizer.billed_chars()).collect()
     }
 }
 

@@ -377,8 +377,8 @@ impl Synthesizer for OpenAi {
         self.deadline()
     }
 
-    fn billed_chars(&self) -> u64 {
-        self.billed_chars
+    fn billed_chars(&self) -> Vec<u64> {
+        vec![self.billed_chars]
     }
 }
 

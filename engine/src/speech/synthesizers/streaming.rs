@@ -448,8 +448,8 @@ impl<D: Dialect> Synthesizer for Streaming<D> {
         [self.link.timeout(), dialect, self.deadline(), self.replacement()].into_iter().flatten().min()
     }
 
-    fn billed_chars(&self) -> u64 {
-        self.billed_chars
+    fn billed_chars(&self) -> Vec<u64> {
+        vec![self.billed_chars]
     }
 }
 

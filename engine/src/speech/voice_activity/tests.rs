@@ -184,3 +184,22 @@ proptest! {
         prop_assert_eq!(divided, whole);
     }
 }
+
+/// Within a frame of the detector, whatever the voice and the line; a telephone's codec is in between.
+#[test]
+fn speech_begins_and_ends_where_its_sound_does() {
+    for rate in RATES {
+        for pitch_hz in [90.0, 120.0, 160.0, 220.0] {
+            for before_ms in [300, 3_000] {
+                let sound = speech_like(1_200, rate, pitch_hz);
+                let line = [&silence(before_ms, rate)[..], &sound, &silence(1_000, rate)].concat();
+                let line = crate::speech::g711::decode(&crate::speech::g711::encode(&line));
+                let spans = spans(&VoiceActivity::new(rate).hear(&line), rate);
+                let [(from, until)] = spans[..] else { panic!("{rate:?}: {spans:?}") };
+                let what = format!("{rate:?}, {pitch_hz} Hz after {before_ms} ms: {spans:?}");
+                assert!((from - before_ms).abs() <= 20, "{what}");
+                assert!((-50..=20).contains(&(until - before_ms - 1_200)), "{what}");
+            }
+        }
+    }
+}

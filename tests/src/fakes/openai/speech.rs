@@ -1,25 +1,26 @@
 //! Speech: `/v1/audio/speech` makes a voice-like sound that lasts as long as its text would, and
 //! `/v1/audio/transcriptions` understands what the test has announced.
-use std::convert::Infallible;
 use std::io::Cursor;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 
 use super::{Seen, error, json_response, lock, raw, wrong_key};
+use crate::fakes::speech::{SLOW, STOPS};
 
 /// How long a character takes.
 pub const CHAR_MS: i64 = 60;
 
-pub(super) async fn speech(headers: HeaderMap, body: Bytes) -> Response {
+pub(super) async fn speech(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) -> Response {
     if let Some(refusal) = wrong_key(&headers) {
         return refusal;
     }
@@ -36,12 +37,32 @@ pub(super) async fn speech(headers: HeaderMap, body: Bytes) -> Response {
     if text.is_empty() || body["response_format"] != "pcm" {
         return error(400, "Invalid input.", "invalid_request_error", "input");
     }
+    lock(&seen.spoken).push(text.to_owned());
     let samples = speech_like(text.chars().count() as i64 * CHAR_MS, Rate::Khz24, 200.0);
     let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-    // Pieces of an odd size, as servers send them.
-    let pieces: Vec<_> =
-        bytes.chunks(4_801).map(|piece| Ok::<_, Infallible>(Bytes::copy_from_slice(piece))).collect();
-    raw(200, "audio/pcm", Body::from_stream(stream::iter(pieces)))
+    // Pieces of an odd size, as servers send them: 100 ms.
+    let pieces = bytes.chunks(4_801).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect::<Vec<_>>();
+    let half = pieces.len() / 2;
+    let pieces = stream::iter(pieces);
+    raw(
+        200,
+        "audio/pcm",
+        match body["voice"].as_str() {
+            Some(STOPS) => {
+                let cut = stream::once(async {
+                    // What was sent before arrives.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    Err(std::io::Error::other("cut off on purpose"))
+                });
+                Body::from_stream(pieces.take(half).chain(cut))
+            }
+            Some(SLOW) => Body::from_stream(pieces.then(|piece| async {
+                tokio::time::sleep(Duration::from_millis(150)).await;
+                piece
+            })),
+            _ => Body::from_stream(pieces),
+        },
+    )
 }
 
 pub(super) async fn transcription(

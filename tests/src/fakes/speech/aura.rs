@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 use tungstenite::{Bytes, Message};
 
-use super::{Opened, Over, Socket, next, sound, tell};
+use super::{Opened, Over, Socket, next, speak, tell};
 
 pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
     let rate = opened.rate()?;
@@ -18,9 +18,9 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         match message["type"].as_str() {
             Some("Speak") => waiting.push_str(message["text"].as_str().ok_or("no text")?),
             Some("Flush") => {
-                for piece in sound(&waiting, rate) {
-                    socket.send(Message::Binary(Bytes::from(piece)))?;
-                }
+                speak(socket, opened.name(), (&waiting, rate), |socket, _, piece| {
+                    Ok(socket.send(Message::Binary(Bytes::from(piece)))?)
+                })?;
                 waiting.clear();
                 tell(socket, &json!({"type": "Flushed", "sequence_id": sequence}))?;
                 sequence += 1;

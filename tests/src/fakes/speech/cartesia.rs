@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{CHAR_MS, Opened, Over, Socket, base64, misbehave, next, rate, sound, sound_ms, tell};
+use super::{CHAR_MS, Opened, Over, Socket, base64, misbehave, next, rate, sound_ms, speak, tell};
 
 pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
     if opened.header("cartesia-version").is_empty() && opened.query("cartesia_version").is_none() {
@@ -38,13 +38,12 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         let rate = rate(format["sample_rate"].as_u64())?;
         let text = message["transcript"].as_str().ok_or("no transcript")?;
         let said_ms = contexts.entry(id.clone()).or_default();
-        for piece in sound(text, rate) {
-            tell(
-                socket,
-                &json!({"type": "chunk", "data": base64(&piece), "done": false, "status_code": 206,
-                                 "step_time": 1.5, "context_id": id}),
-            )?;
-        }
+        let name = message["voice"]["id"].as_str().unwrap_or_default();
+        speak(socket, name, (text, rate), |socket, _, piece| {
+            let chunk = json!({"type": "chunk", "data": base64(&piece), "done": false, "status_code": 206,
+                               "step_time": 1.5, "context_id": id});
+            tell(socket, &chunk)
+        })?;
         if message["add_timestamps"] == true && !text.trim().is_empty() {
             let (mut words, mut starts, mut ends, mut chars) = (Vec::new(), Vec::new(), Vec::new(), 0);
             for word in text.trim().split(' ') {

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{CHAR_MS, Opened, Over, Socket, base64, next, rate, sound, tell};
+use super::{CHAR_MS, Opened, Over, Socket, base64, next, rate, speak, tell};
 
 /// The most contexts at once.
 const CONTEXTS_MAX: usize = 5;
@@ -47,22 +47,19 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         if !text.ends_with(' ') {
             return Err("text ends with a blank".into());
         }
-        let (chars, pieces): (Vec<String>, _) =
-            (text.trim().chars().map(String::from).collect(), sound(text, rate));
+        let chars: Vec<String> = text.trim().chars().map(String::from).collect();
         let count = chars.len() as i64;
         let alignment = json!({
             "chars": chars,
             "charStartTimesMs": (0..count).map(|n| n * CHAR_MS).collect::<Vec<_>>(),
             "charDurationsMs": vec![CHAR_MS; chars.len()],
         });
-        for (nth, piece) in pieces.iter().enumerate() {
+        speak(socket, opened.name(), (text, rate), |socket, nth, piece| {
             let alignment = if nth == 0 { alignment.clone() } else { Value::Null };
-            tell(
-                socket,
-                &json!({"audio": base64(piece), "isFinal": null, "contextId": id, "alignment": alignment,
-                        "normalizedAlignment": alignment}),
-            )?;
-        }
+            let audio = json!({"audio": base64(&piece), "isFinal": null, "contextId": id, "alignment": alignment,
+                               "normalizedAlignment": alignment});
+            tell(socket, &audio)
+        })?;
     }
     Ok(())
 }

@@ -11,9 +11,18 @@ const EAGER_MS: i64 = 300;
 const ENDS_MS: i64 = 700;
 
 struct Turn {
-    text: String,
+    /// The parts of its text, and how many of them were said.
+    parts: Vec<String>,
+    said: usize,
+    loud_ms: i64,
     silent_ms: i64,
     is_eager: bool,
+}
+
+impl Turn {
+    fn text(&self) -> String {
+        self.parts[..self.said].join(" ")
+    }
 }
 
 pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(), Over> {
@@ -44,25 +53,29 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
             let mut events = Vec::new();
             match &mut turn {
                 None if heard_ms >= BEGINS_MS => {
-                    let text = said.next(&term);
-                    let begun = text.split(' ').next().unwrap_or_default().to_owned();
+                    said.may_stop(opened.name(), &term)?;
+                    let parts: Vec<String> = said.next(&term).split('|').map(str::to_owned).collect();
+                    let begun = parts[0].split(' ').next().unwrap_or_default().to_owned();
                     events.extend([("StartOfTurn", String::new()), ("Update", begun)]);
-                    turn = Some(Turn { text, silent_ms: 0, is_eager: false });
+                    turn = Some(Turn { parts, said: 1, loud_ms: heard_ms, silent_ms: 0, is_eager: false });
                 }
                 Some(turn) if is_loud => {
+                    turn.loud_ms += ms;
                     turn.silent_ms = 0;
                     if std::mem::take(&mut turn.is_eager) {
-                        events.push(("TurnResumed", turn.text.clone()));
+                        turn.said = turn.parts.len().min(turn.said + 1);
+                        events.push(("TurnResumed", turn.text()));
                     }
                 }
                 Some(open) => {
                     open.silent_ms += ms;
                     if open.silent_ms >= ENDS_MS {
-                        events.push(("EndOfTurn", open.text.clone()));
+                        said.heard(&term, open.loud_ms);
+                        events.push(("EndOfTurn", open.text()));
                         turn = None;
                     } else if open.silent_ms >= EAGER_MS && !open.is_eager {
                         open.is_eager = true;
-                        events.push(("EagerEndOfTurn", open.text.clone()));
+                        events.push(("EagerEndOfTurn", open.text()));
                     }
                 }
                 None => {}

@@ -25,6 +25,7 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
                 received += samples.len();
                 heard_ms += loud_ms(&samples, rate);
                 if heard_ms >= WORDS_MS && interim.is_none() {
+                    said.may_stop(opened.name(), &term)?;
                     let text = said.next(&term);
                     let begun = text.split(' ').next().unwrap_or_default().to_owned();
                     tell(socket, &results(final_to, received, &begun, false, false))?;
@@ -39,6 +40,9 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
             Some("KeepAlive") => continue,
             Some("Finalize" | "CloseStream") => {}
             _ => return Err("unknown message".into()),
+        }
+        if interim.is_some() {
+            said.heard(&term, heard_ms);
         }
         let text = interim.take().unwrap_or_default();
         tell(socket, &results(final_to, received, &text, true, !is_over))?;

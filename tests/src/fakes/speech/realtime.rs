@@ -17,7 +17,7 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
         socket,
         &json!({"type": "session.created", "event_id": "e1", "session": {"type": "transcription"}}),
     )?;
-    let (mut buffer, mut term, mut items) = (Vec::new(), String::new(), 0);
+    let (mut buffer, mut term, mut name, mut items) = (Vec::new(), String::new(), String::new(), 0);
     while let Some(message) = next(socket) {
         let message: Value = serde_json::from_str(message.to_text()?)?;
         match message["type"].as_str() {
@@ -29,7 +29,8 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
                 if !is_known {
                     return Err("unsupported session".into());
                 }
-                misbehave(socket, input["transcription"]["model"].as_str().unwrap_or_default())?;
+                name = input["transcription"]["model"].as_str().unwrap_or_default().to_owned();
+                misbehave(socket, &name)?;
                 term = input["transcription"]["prompt"].as_str().unwrap_or_default().to_owned();
                 tell(
                     socket,
@@ -39,6 +40,9 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
             Some("input_audio_buffer.append") => {
                 let audio = message["audio"].as_str().ok_or("no audio")?;
                 buffer.extend(samples_of(&STANDARD.decode(audio)?));
+                if loud_ms(&buffer, Rate::Khz24) >= WORDS_MS {
+                    said.may_stop(&name, &term)?;
+                }
             }
             Some("input_audio_buffer.commit") => {
                 let samples = std::mem::take(&mut buffer);
@@ -65,8 +69,13 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
                     "item": {"id": item, "type": "message", "role": "user", "status": "completed",
                              "content": [{"type": "input_audio", "transcript": null}]}}),
                 )?;
-                let has_words = loud_ms(&samples, Rate::Khz24) >= WORDS_MS;
-                let text = if has_words { said.next(&term) } else { String::new() };
+                let heard_ms = loud_ms(&samples, Rate::Khz24);
+                let text = if heard_ms >= WORDS_MS {
+                    said.heard(&term, heard_ms);
+                    said.next(&term)
+                } else {
+                    String::new()
+                };
                 let kind = |name: &str| format!("conversation.item.input_audio_transcription.{name}");
                 for word in text.split_inclusive(' ') {
                     tell(

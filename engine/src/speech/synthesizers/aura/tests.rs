@@ -57,7 +57,7 @@ fn two_lines_are_spoken_one_after_the_other() {
     bench.binary(id, &pcm(&samples(5)));
     bench.json(id, flushed(2));
     assert!(bench.of(2).is_done);
-    assert_eq!(bench.voice.billed_chars(), 12 + 13 + 4);
+    assert_eq!(bench.voice.billed_chars(), [12 + 13 + 4]);
     bench.close();
     assert_eq!(bench.messages(), [json!({ "type": "Close" })]);
 }

@@ -59,7 +59,7 @@ fn two_lines_with_a_request_for_each_part() {
     assert_eq!(asked(&mut bench), [(3, "Bye.".to_owned())]);
     answer(&mut bench, 3, 7);
     assert!(bench.of(2).is_done);
-    assert_eq!(bench.voice.billed_chars(), 12 + 12 + 5 + 4);
+    assert_eq!(bench.voice.billed_chars(), [12 + 12 + 5 + 4]);
     assert_eq!(bench.voice.poll_timeout(), None);
 }
 

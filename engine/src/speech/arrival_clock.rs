@@ -1,0 +1,128 @@
+//! When the audio that arrives was spoken, for the recording and the transcript alike: its arrival, without the delays of
+//! single pieces.
+use super::audio::Rate;
+
+/// Audio may arrive this much later than its predecessor's end. Short, because the silence of a longer delay is taken back
+/// when the audio follows.
+const JITTER_MS: i64 = 40;
+/// Audio may arrive this much earlier than it was spoken.
+const EARLY_MS: i64 = 100;
+/// What arrives first was delayed if more follows within this time than was spoken.
+const STARTS_MS: i64 = 1_000;
+
+/// The clock of one line's audio. Times are counted in samples, from the conversation's clock.
+///
+/// 1. A piece follows on its predecessor, unless it is more than 40 ms late: then it leaves a gap before it.
+/// 2. Delayed audio comes faster than it is spoken: nothing has been spoken after it arrived, so the gap before it closes.
+/// 3. In the first second, what came before moves back instead: a line that opens is read late.
+///
+/// ```
+/// use sidetone_engine::speech::arrival_clock::ArrivalClock;
+/// use sidetone_engine::speech::audio::Rate;
+///
+/// let mut clock = ArrivalClock::new(Rate::Khz8);
+/// assert_eq!(clock.arrived(5_000, 160), 5_000 * 8);
+/// assert_eq!(clock.arrived(5_030, 160), 5_020 * 8, "10 ms of jitter");
+/// assert_eq!(clock.arrived(5_540, 160), 5_540 * 8, "a gap of half a second");
+/// assert_eq!(clock.arrived(5_540, 160), 5_540 * 8, "part of what was missing");
+/// ```
+#[derive(Debug)]
+pub struct ArrivalClock {
+    rate: Rate,
+    started_ms: i64,
+    /// The end of what has arrived.
+    end: Option<i64>,
+    /// What of the latest gap may still close.
+    gap: i64,
+}
+
+impl ArrivalClock {
+    /// The clock of a line of this rate, before its first audio.
+    #[must_use]
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, started_ms: 0, end: None, gap: 0 }
+    }
+
+    /// So many samples have arrived. Returns when the last of them was spoken. What has arrived with them has moved back if
+    /// that is earlier than its predecessor's end and they.
+    pub fn arrived(&mut self, now_ms: i64, samples: usize) -> i64 {
+        let now = self.rate.samples_in(now_ms);
+        let samples = samples as i64;
+        let Some(before) = self.end else {
+            self.started_ms = now_ms;
+            self.end = Some(now);
+            return now;
+        };
+        let mut end = before.saturating_add(samples);
+        let late = now - end;
+        if late > self.rate.samples_in(JITTER_MS) {
+            self.gap = late;
+            end = now;
+        } else if now_ms - self.started_ms <= STARTS_MS {
+            end = end.min(now);
+        } else {
+            let closed = (-late).clamp(0, self.gap);
+            self.gap -= closed;
+            end = (end - closed).min(now + self.rate.samples_in(EARLY_MS));
+        }
+        self.end = Some(end);
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FRAME: usize = 160;
+
+    fn ends_ms(arrivals: &[i64]) -> Vec<i64> {
+        let mut clock = ArrivalClock::new(Rate::Khz8);
+        arrivals.iter().map(|now_ms| clock.arrived(*now_ms, FRAME) / 8).collect()
+    }
+
+    #[test]
+    fn a_line_that_is_read_late_at_first_is_on_time_later() {
+        assert_eq!(ends_ms(&[100, 100, 100, 104, 120, 140]), [100, 100, 100, 104, 120, 140]);
+    }
+
+    #[test]
+    fn jitter_moves_nothing() {
+        assert_eq!(ends_ms(&[0, 50, 41, 65, 80, 120, 121]), [0, 20, 40, 60, 80, 100, 120]);
+    }
+
+    #[test]
+    fn a_delay_is_made_up_for_and_a_loss_is_not() {
+        let steady: Vec<i64> = (0..60).map(|n| n * 20).collect();
+        let late = [steady.clone(), vec![1_680; 25]].concat();
+        assert_eq!(ends_ms(&late)[60..], [1_680; 25], "all of the gap");
+        let more = [steady.clone(), vec![1_680; 25], vec![1_700, 1_720]].concat();
+        assert_eq!(ends_ms(&more)[85..], [1_700, 1_720]);
+        let lost = [steady, vec![1_680, 1_700]].concat();
+        assert_eq!(ends_ms(&lost)[60..], [1_680, 1_700]);
+    }
+
+    #[test]
+    fn a_line_that_runs_ahead_is_held_back() {
+        let mut clock = ArrivalClock::new(Rate::Khz8);
+        let ends: Vec<i64> = (0..500).map(|n| clock.arrived(n * 19, FRAME) / 8 - n * 19).collect();
+        assert_eq!(ends.iter().max(), Some(&100));
+        assert!(ends[..50].iter().all(|ahead_ms| *ahead_ms == 0), "{ends:?}");
+    }
+
+    proptest! {
+        /// Whatever the delays are, no audio is placed more than 40 ms before it arrived alone, or 100 ms after.
+        #[test]
+        fn a_time_is_near_the_arrival(steps in prop::collection::vec((0_i64..400, 1_usize..1_600), 1..80)) {
+            let mut clock = ArrivalClock::new(Rate::Khz8);
+            let mut now_ms = 0;
+            for (pause_ms, samples) in steps {
+                now_ms += pause_ms;
+                let ahead_ms = clock.arrived(now_ms, samples) as f64 / 8.0 - now_ms as f64;
+                prop_assert!((-40.0..=100.0).contains(&ahead_ms), "{ahead_ms}");
+            }
+        }
+    }
+}
