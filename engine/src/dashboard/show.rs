@@ -1,4 +1,6 @@
 //! Shows a page: runs its reads in the name of the session and renders what they answer.
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::Response;
 use serde_json::{Map, Value};
@@ -50,6 +52,12 @@ pub(super) async fn page(
     let problem = outcome.problem.as_ref().map(|error| error.to_json(visit.request_id)["error"].take());
     let found = paths::find(pages::PAGES, path);
     let forms = found.as_ref().map_or(&[][..], |(page, _)| page.forms);
+    let base = match &found {
+        Some((page, values)) if problem_code(&outcome) == Some(Code::RevisionConflict) => {
+            base(visit, session, page, values, &outcome.typed).await?
+        }
+        _ => Value::Null,
+    };
     let frame = Frame {
         workspace_name: session.workspace_name.clone(),
         workspace_id: session.workspace_id.to_string(),
@@ -61,6 +69,7 @@ pub(super) async fn page(
         now_ms: visit.now_ms,
         origin: visit.services().config().base_url.clone(),
         problem,
+        base,
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         has_style: visit.has_style(),
@@ -82,6 +91,35 @@ pub(super) async fn page(
             }
             Ok(failure(visit, &frame, error, incident))
         }
+    }
+}
+
+fn problem_code(outcome: &Outcome) -> Option<Code> {
+    outcome.problem.as_ref().map(|error| error.code)
+}
+
+/// The revision that a form named which met another: what its person had read. Null where it is kept no more.
+async fn base(
+    visit: &Visit<'_>,
+    session: &Session,
+    page: &Page,
+    values: &[(&'static str, String)],
+    typed: &[(String, String)],
+) -> Result<Value, Fault> {
+    const REVISIONS: Read =
+        Read { operation: "list_assistant_revisions", query: &["after", "limit"], fixed: &[], after: "" };
+    let revision = paths::value(typed, "_revision").and_then(|text| text.parse::<i64>().ok());
+    let Some(next) = revision.and_then(|revision| revision.checked_add(1)) else { return Ok(Value::Null) };
+    if page.reads.iter().all(|read| read.operation != "get_assistant") {
+        return Ok(Value::Null);
+    }
+    // The list is newest first: the one after the next newer one.
+    let after = URL_SAFE_NO_PAD.encode(next.to_string());
+    let query = [("after".to_owned(), after), ("limit".to_owned(), "1".to_owned())];
+    match run_read(visit, session, &REVISIONS, values, &query, &mut Vec::new()).await {
+        Ok(mut found) => Ok(found.get_mut(0).map(Value::take).unwrap_or_default()),
+        Err(Fault::Refused(_)) => Ok(Value::Null),
+        Err(fault) => Err(fault),
     }
 }
 
