@@ -287,6 +287,19 @@ fn a_tool_is_previewed_as_a_form() {
     assert!(!preview.contains(" name=") && !preview.starts_with(" hidden"), "{preview}");
 }
 
+/// What came back unsaved is asked about before it is left.
+#[test]
+fn a_form_that_failed_holds_what_is_not_saved() {
+    let page = page_at("/dashboard/assistants/{id}");
+    let unsaved = |name: &str| -> Vec<bool> {
+        let html = render(page, &cases()[name]);
+        let forms = html.split("<form class=\"edit\"").skip(1);
+        forms.map(|form| form.split('>').next().unwrap().contains("data-unsaved")).collect()
+    };
+    assert_eq!(unsaved("assistant-problem"), [true, false, false], "only the editor");
+    assert_eq!(unsaved("assistant"), [false, false, false]);
+}
+
 #[test]
 fn every_form_to_edit_has_its_script() {
     for (name, case) in &cases() {

@@ -117,7 +117,7 @@ async function follow() {
     pause = 1500;
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Whoever types, or reads a question, is not disturbed.
-    if (!next.querySelector('main') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
+    if (!next.querySelector('.head') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
     // Another tab has opened another workspace: not under this one's name.
     if (token(next) !== token(document)) return location.reload();
     const [old, fresh] = [parts(document), parts(next)];

@@ -200,6 +200,7 @@ for (const radio of all('input[data-take]')) {
 /** What was typed is not lost by leaving the page, nor by sending another form of it. */
 let sent = null;
 for (const form of all('form.edit')) {
+  if ('unsaved' in form.dataset) changed.add(form);
   form.addEventListener('input', () => changed.add(form));
 }
 document.addEventListener('submit', ({ target, defaultPrevented }) => defaultPrevented || (sent = target));

@@ -34,6 +34,14 @@ impl<'a> Form<'a> {
         Self { typed, ..self }
     }
 
+    /// Whether it holds what was typed and not saved.
+    fn is_unsaved(&self) -> bool {
+        let first = |name: &str| {
+            name.split('.').next().is_some_and(|first| self.schema["properties"].get(first).is_some())
+        };
+        self.frame.typed.iter().any(|(name, _)| first(name))
+    }
+
     /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
     /// conflict the person has seen the current one.
     pub fn revision(&self, field: &str) -> String {
@@ -46,7 +54,7 @@ impl<'a> Form<'a> {
     /// The form around `content`. After success the browser goes to `then`.
     pub fn wrap(&self, hidden: &[(&str, &str)], then: &str, content: Markup) -> Markup {
         html! {
-            form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } {
+            form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
                 @if allowed(self.frame, self.operation) { (content) }
