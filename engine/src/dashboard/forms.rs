@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::Visit;
-use super::{fields, pages, paths, people, reply, simulate};
+use super::{answers, fields, pages, paths, people, reply, simulate};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::response::with_note;
@@ -133,7 +133,7 @@ pub(super) async fn route(
     };
     match run(visit, session, operation, &fields).await {
         Ok(answer) => {
-            let body = show::parse(answer.body.as_deref())?;
+            let body = answers::whole(answer.body.as_deref())?;
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             if answer.reveals || SHOWN.contains(&id) {
                 return revealed(visit, session, &to, id, Some(body)).await;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{pages, paths, people, reply, sign_in};
+use super::{answers, pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
@@ -213,7 +213,10 @@ async fn run_read(
     if let Some(next) = answer.next.filter(|_| !read.after.is_empty()) {
         continues.push((read.after.to_owned(), next.value));
     }
-    parse(answer.body.as_deref())
+    match read.operation {
+        "list_calls" => answers::calls(answer.body.as_deref()),
+        _ => answers::whole(answer.body.as_deref()),
+    }
 }
 
 /// What an operation takes: the schema of its body, or of a read's query.
@@ -222,13 +225,6 @@ fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
         .ok_or_else(|| Fault::Bug(format!("a page has a form of {id}, which is no operation")))?;
     let schemas = visit.api.interfaces().schemas(operation)?;
     Ok(schemas.body.as_ref().or(schemas.query.as_ref()).cloned().unwrap_or(Value::Null))
-}
-
-/// The body of an answer.
-pub(super) fn parse(body: Option<&str>) -> Result<Value, Fault> {
-    body.map_or(Ok(Value::Null), |text| {
-        serde_json::from_str(text).map_err(|error| Fault::Bug(format!("an answer is no JSON: {error}")))
-    })
 }
 
 /// What a form has done, in a word. The address names the operation, so that nobody can write words of their own there.
