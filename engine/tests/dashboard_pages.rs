@@ -48,6 +48,7 @@ fn frame(page: &Page, case: &Value) -> Frame {
         now_ms: 1_795_483_200_000,
         origin: "https://voice.bluedoor.example".to_owned(),
         problem: case.get("problem").cloned(),
+        base: case["base"].clone(),
         typed: texts("typed"),
         has_style: case["has_style"] != false,
         notice: case["notice"].as_str().map(str::to_owned),
@@ -131,7 +132,7 @@ fn nothing_that_somebody_wrote_leaves_its_element() {
         for (path, hostile) in one_by_one(&case["answers"]) {
             check(&format!("{name} {path}"), page, &with(case, "answers", hostile));
         }
-        for part in ["problem", "typed", "secret"] {
+        for part in ["problem", "base", "typed", "secret"] {
             if let Some(value) = case.get(part) {
                 let hostile = match part {
                     "typed" => {
@@ -220,6 +221,94 @@ fn what_pages_name_exists() {
     }
 }
 
+/// What a page shows can be asked for again: a filter without a field would be lost with the next search.
+#[test]
+fn every_filter_of_calls_stands_in_the_form() {
+    let mut case = cases().remove("calls").unwrap();
+    let filters = [
+        "search",
+        "assistant_id",
+        "model",
+        "voice",
+        "source",
+        "outcome",
+        "sentiment",
+        "date_from",
+        "date_to",
+    ];
+    let asked = |name: &&str| format!("{name}=of-{name}");
+    let texts: Vec<String> = filters.iter().map(asked).collect();
+    case["url"] = format!("/dashboard/calls?{}&sort=cost&order=asc&limit=7", texts.join("&")).into();
+    let html = render(page_at("/dashboard/calls"), &case);
+    let form = html.split("<form class=\"filters\"").nth(1).unwrap().split("</form>").next().unwrap();
+    for name in filters.iter().chain(&["sort", "order", "limit"]) {
+        assert!(form.contains(&format!("name=\"{name}\"")), "{name}");
+    }
+    for name in ["model", "voice", "search", "date_from"] {
+        assert!(form.contains(&format!("value=\"of-{name}\"")), "{name} is not kept: {form}");
+    }
+    assert!(
+        form.contains("<option value=\"groq/llama-3.3-70b-versatile\">"),
+        "what the assistants have is offered"
+    );
+}
+
+/// An evaluation that no row decides is told after the last row that it reads.
+#[test]
+fn what_was_never_said_is_shown_where_it_is_missing() {
+    let mut case = cases().remove("run-failed").unwrap();
+    let never = json!({"kind": "transcript", "role": "user", "includes": "tooth", "passed": false, "matched_index": null,
+        "reason": "None of the 4 turns of the user contains the text."});
+    case["answers"][0]["evaluations"].as_array_mut().unwrap().push(never);
+    let html = render(page_at("/dashboard/simulations/runs/{id}"), &case);
+    let missing =
+        html.find("<li class=\"failing\" id=\"after-row-13\">").expect("after the caller's last line");
+    assert!(html.find("id=\"row-13\"").unwrap() < missing && missing < html.find("id=\"row-14\"").unwrap());
+    assert!(
+        html[missing..].starts_with("<li class=\"failing\" id=\"after-row-13\"><b>Missing</b>"),
+        "{html}"
+    );
+    assert!(html.contains("href=\"#after-row-13\""), "the table leads there");
+    let decided = html.split("id=\"row-14\"").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(decided.contains("Failed: The assistant repeats name and time"), "{decided}");
+}
+
+/// The server draws the form that a tool's schema describes, and nothing of it is sent.
+#[test]
+fn a_tool_is_previewed_as_a_form() {
+    let html = render(page_at("/dashboard/tools/{id}"), &cases()["tool"]);
+    let preview = html.split("<fieldset class=\"preview\" disabled").nth(1).expect("a preview");
+    let preview = preview.split("</fieldset>").next().unwrap();
+    for part in
+        ["date (required)", "The day, such as 2026-11-30", "<option>Check-up</option>", "type=\"checkbox\""]
+    {
+        assert!(preview.contains(part), "{part}: {preview}");
+    }
+    assert!(!preview.contains(" name=") && !preview.starts_with(" hidden"), "{preview}");
+}
+
+/// What came back unsaved is asked about before it is left.
+#[test]
+fn a_form_that_failed_holds_what_is_not_saved() {
+    let page = page_at("/dashboard/assistants/{id}");
+    let unsaved = |name: &str| -> Vec<bool> {
+        let html = render(page, &cases()[name]);
+        let forms = html.split("<form class=\"edit\"").skip(1);
+        forms.map(|form| form.split('>').next().unwrap().contains("data-unsaved")).collect()
+    };
+    assert_eq!(unsaved("assistant-problem"), [true, false, false], "only the editor");
+    assert_eq!(unsaved("assistant"), [false, false, false]);
+}
+
+#[test]
+fn every_form_to_edit_has_its_script() {
+    for (name, case) in &cases() {
+        let html = render(page_at(case["page"].as_str().unwrap()), case);
+        let (edits, script) = (html.contains("<form class=\"edit\""), html.contains("/form.js\""));
+        assert_eq!(edits, script, "{name}");
+    }
+}
+
 #[test]
 fn fields_come_from_the_schema() {
     let case = json!({"answers": [[], []]});
@@ -229,6 +318,15 @@ fn fields_come_from_the_schema() {
     assert!(html.contains(&format!("maxlength=\"{most}\"")), "{html}");
     let least = schema["properties"]["speech"]["properties"]["speed"]["minimum"].to_string();
     assert!(html.contains(&format!("min=\"{least}\"")), "{html}");
+    let input = |html: &str, name: &str| {
+        let at = html.find(&format!("name=\"{name}\"")).unwrap();
+        html[at..].split('>').next().unwrap().to_owned()
+    };
+    assert!(input(&html, "instructions").contains("aria-required"), "{html}");
+    assert!(!input(&html, "model").contains("aria-required"), "the server has a default");
+    let saved = render(page_at("/dashboard/assistants/{id}"), &cases()["assistant"]);
+    assert!(input(&saved, "model").contains("aria-required"), "a change cannot make it empty");
+    assert!(!input(&saved, "language").contains("aria-required"), "{saved}");
 }
 
 #[test]

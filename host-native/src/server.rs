@@ -1,4 +1,5 @@
 //! The HTTP server: accepts a limited number of connections and passes their requests to `request`.
+mod compressed;
 mod connections;
 #[cfg(test)]
 mod limits_page_tests;

@@ -1,6 +1,8 @@
 // The dashboard in a real Chromium, driven by Playwright: a newcomer signs in with the code from the log and does
 // everything once, with and without JavaScript; then axe-core reads every page that was seen, in light and dark, and
-// nothing is wider than a telephone. SIDETONE_LOG is the server's log. With SHOTS set to a folder, it takes screenshots.
+// nothing is wider than a telephone. What only a form or a key press shows is read when it is there. At last, somebody who
+// writes markup into every text has it shown as text. SIDETONE_LOG is the server's log. With SHOTS set to a folder, it takes
+// screenshots.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -16,8 +18,15 @@ const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-s
 /** The addresses that were seen: each is read by axe-core afterwards. */
 const seen = new Set(['/dashboard/sign-in']);
 
-/** The code that was sent to an address for the nth time. */
-async function code(email, nth = 1) {
+/** What axe-core found, and what is too wide. */
+const violations = [];
+
+/** How often each address has asked for a code. */
+const asked = new Map();
+
+/** The code that was sent to an address last. */
+async function code(email) {
+  const nth = asked.get(email);
   for (let tries = 0; tries < 50; tries += 1, await sleep(100)) {
     const found = [...(await readFile(log, 'utf8')).matchAll(new RegExp(`the sign-in code for ${email} is (\\d{6})`, 'g'))];
     if (found.length >= nth) return found[nth - 1][1];
@@ -25,14 +34,17 @@ async function code(email, nth = 1) {
   throw new Error(`no code for ${email} in the log`);
 }
 
-async function proveAddress(page, email, nth) {
+async function proveAddress(page, email, look = () => {}) {
+  asked.set(email, (asked.get(email) ?? 0) + 1);
   await page.getByLabel('E-mail address').fill(email);
   await page.getByRole('button', { name: 'Send code' }).click();
-  await page.getByLabel('Code').fill(await code(email, nth));
+  await page.getByLabel('Code').waitFor();
+  await look('code');
+  await page.getByLabel('Code').fill(await code(email));
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-async function signIn(context, email) {
+async function signIn(context, email, look) {
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => assert.fail(`a script failed at ${page.url()}: ${error.message}`));
@@ -42,7 +54,7 @@ async function signIn(context, email) {
     if (pathname.startsWith('/dashboard') && !pathname.includes('/do/')) seen.add(pathname + search.replace(/[?&]done=\w+/, ''));
   });
   await page.goto(`${base}/dashboard`);
-  await proveAddress(page, email);
+  await proveAddress(page, email, look && ((name) => look(page, name)));
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   return page;
 }
@@ -61,7 +73,9 @@ async function until(page, wanted) {
 
 async function walk(email, scripts) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, javaScriptEnabled: scripts });
-  const page = await signIn(context, email);
+  // Only with scripts can the page be read by axe-core.
+  const look = scripts ? (page, name) => inspectHere(page, name) : undefined;
+  const page = await signIn(context, email, look);
   const go = (path) => page.goto(base + path);
 
   await go('/dashboard/assistants/new?template=front-desk');
@@ -95,22 +109,55 @@ async function walk(email, scripts) {
   assert.equal(await page.locator('#f-first_message').inputValue(), 'Good morning.');
   assert.equal(await page.locator('.problem a').getAttribute('href'), '#f-name');
 
-  // Two people change the same assistant.
+  await look?.(page, 'problem');
+
+  // Two people change the same assistant: what one of them changed stands, and what both changed is asked for.
   const other = await context.newPage();
   await other.goto(base + assistant);
   await go(assistant);
+  const instructions = await page.locator('#f-instructions').inputValue();
   await other.locator('#f-name').fill('Reception');
+  await other.locator('#f-first_message').fill('Reception, hello.');
   await save(other);
   await other.getByRole('heading', { name: 'Reception', level: 1 }).waitFor();
   await other.close();
   await page.locator('#f-name').fill('Front door');
+  await page.locator('#f-instructions').fill(`${instructions} Be brief.`);
   await save(page);
   await page.getByText('Somebody changed it meanwhile').waitFor();
-  assert.deepEqual(await page.locator('pre.text').allTextContents(), ['Reception', 'Front door']);
-  if (scripts) await page.getByRole('button', { name: 'Take the saved one' }).click();
+  assert.deepEqual(await page.locator('.version pre').allTextContents(), ['Reception', 'Front door']);
+  assert.equal(await page.locator('#f-first_message').inputValue(), 'Reception, hello.');
+  assert.equal(await page.locator('#f-instructions').inputValue(), `${instructions} Be brief.`);
+  await look?.(page, 'conflict');
+  // Without a choice nothing is sent.
   await save(page);
-  const name = scripts ? 'Reception' : 'Front door';
+  await page.getByText('Somebody changed it meanwhile').waitFor();
+  await page.getByLabel('Saved now').first().check();
+  if (scripts) {
+    assert.equal(await page.locator('#f-name').inputValue(), 'Reception');
+    await page.locator('#f-name').pressSequentially('!');
+    assert.ok(await page.getByLabel('Yours').first().isChecked(), 'typing means mine');
+    await page.getByLabel('Saved now').first().check();
+  }
+  await save(page);
+  const name = 'Reception';
   await page.getByRole('heading', { name, level: 1 }).waitFor();
+  assert.equal(await page.locator('#f-first_message').inputValue(), 'Reception, hello.');
+  assert.equal(await page.locator('#f-instructions').inputValue(), `${instructions} Be brief.`);
+
+  if (scripts) await typing(page);
+
+  // An earlier revision comes back as a new one.
+  await page.getByRole('link', { name: 'Its history' }).click();
+  await page.getByRole('button', { name: 'Restore revision 1' }).click();
+  await page.getByRole('heading', { name: 'Front desk', level: 1 }).waitFor();
+  await page.locator('#f-name').fill(name);
+  await page.getByLabel('find_appointment').waitFor();
+  await save(page);
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  await page.getByLabel('Opening hours').check();
+  await page.getByRole('button', { name: 'Save knowledge' }).click();
+  await page.getByText('1 attached').waitFor();
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
   const link = page.getByRole('link', { name: 'Open in a window' });
@@ -129,8 +176,10 @@ async function walk(email, scripts) {
     await talk.getByRole('button', { name: 'Send' }).click();
     await talk.getByText('On Saturday we open at ten').waitFor();
     await shots(page, 'talk');
+    const live = await followed(context);
     await talk.getByRole('button', { name: 'Hang up' }).click();
     await talk.getByText('You hung up.').waitFor();
+    await live();
     assert.equal(await page.getByLabel('First message').inputValue(), 'Not saved yet');
   }
 
@@ -151,15 +200,31 @@ async function walk(email, scripts) {
   await page.getByRole('button', { name: 'Create simulation' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.waitForURL(/runs\/run_/);
-  const passed = page.getByText('1 of 1 passed');
-  await (scripts ? passed.waitFor() : until(page, passed));
+  const comes = (wanted) => (scripts ? wanted.first().waitFor() : until(page, wanted));
+  await comes(page.getByText('1 of 1 passed'));
+
+  // One that fails shows the turn after which the words are missing; two runs stand side by side.
+  await go(`${assistant}/simulate`);
+  await page.getByLabel('What the assistant must say').fill('We never close');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await page.waitForURL(/runs\/run_/);
+  await comes(page.getByText('0 of 1 passed'));
+  const failing = page.locator('.talk li.failing');
+  assert.match(await failing.textContent(), /Missing.*We never close/);
+  await page.getByRole('link', { name: 'Show where' }).click();
+  assert.match(page.url(), /#after-row-\d+$/);
+  await page.getByRole('button', { name: 'Run again, same seed' }).click();
+  await page.waitForURL(/done=start_simulation_run/);
+  await comes(page.getByText('0 of 1 passed'));
+  await page.getByRole('link', { name: /^the run of/ }).first().click();
+  await page.getByText('They say the same').waitFor();
 
   // A run in voice mode is recorded: the player, the waveform and the transcript are in step.
   await go('/dashboard/simulations');
   await page.getByLabel('By').selectOption('voice');
   await page.getByRole('button', { name: 'Run them' }).click();
-  await page.getByText('Latest runs').waitFor();
-  await sleep(3000);
+  await page.waitForURL(/batches\/batch_/);
+  await comes(page.getByText('2 of 2 done'));
   await go('/dashboard/calls?source=simulation');
   await page.locator('td a.name').first().click();
   await page.waitForURL(/call_/);
@@ -172,7 +237,7 @@ async function walk(email, scripts) {
     assert.ok(await page.locator('audio').isVisible());
   }
   await page.getByRole('link', { name: 'Make a scenario' }).click();
-  assert.match(await page.getByLabel('Instructions').inputValue(), /When do you open on Saturday/);
+  assert.match(await page.getByLabel('Instructions').inputValue(), /"When (do|are) you open/);
 
   await go('/dashboard/webhooks/new');
   await page.getByLabel('URL').fill('https://dental.example.com/events');
@@ -188,10 +253,13 @@ async function walk(email, scripts) {
   assert.equal((await fetch(`${base}/assistants`, { headers })).status, 200);
   await go('/dashboard/keys');
   await page.getByRole('button', { name: 'Revoke' }).last().click();
+  await look?.(page, 'dialog');
   await page.getByRole('button', { name: 'Revoke “Nightly tests”' }).click();
   await page.getByText('Revoked.').waitFor();
   assert.equal((await fetch(`${base}/assistants`, { headers })).status, 401);
 
+  await go('/dashboard/nowhere');
+  await look?.(page, 'missing');
   for (const place of ['', '/numbers', '/numbers/bind', '/settings', '/people', '/sessions', '/audit', '/assistants', '/tools', '/knowledge', '/webhooks']) {
     await go(`/dashboard${place}`);
   }
@@ -199,10 +267,13 @@ async function walk(email, scripts) {
     await go('/dashboard');
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('front');
+    await look(page, 'palette');
     await page.getByRole('combobox').fill('webhooks');
     await page.keyboard.press('Enter');
     await page.waitForURL(/dashboard\/webhooks/);
   }
+  await secondPerson(page, email, scripts, look);
+
   if (scripts) {
     // A session ends while somebody types: after the sign-in it is all there, in a form that was not sent.
     await go('/dashboard/assistants/new');
@@ -210,7 +281,7 @@ async function walk(email, scripts) {
     await page.locator('#f-instructions').fill('Answer at night.');
     await context.clearCookies();
     await page.getByRole('button', { name: 'Create assistant' }).click();
-    await proveAddress(page, email, 2);
+    await proveAddress(page, email);
     await page.getByText('is here again').waitFor();
     assert.match(page.url(), /assistants\/new$/);
     assert.equal(await page.locator('#f-instructions').inputValue(), 'Answer at night.');
@@ -243,12 +314,129 @@ async function twoTabs(context, page, email) {
   await tab.close();
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByText('Nothing was done').waitFor();
-  await shots(page, 'other-workspace');
+  await inspectHere(page, 'other-workspace');
   await page.getByRole('button', { name: /^Open / }).click();
   await page.getByText('is here again').waitFor();
   assert.equal(await page.locator('#f-instructions').inputValue(), 'Answer at the weekend.');
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByRole('heading', { name: 'Weekend desk', level: 1 }).waitFor();
+}
+
+/** What the editor says while somebody types, and keeps while another form of the page is sent. */
+async function typing(page) {
+  const told = (name) => page.locator(`#f-${name}-wrong`);
+  await page.locator('#f-name').fill('');
+  await page.locator('#f-name').blur();
+  assert.equal(await told('name').textContent(), 'Must not be empty.');
+  await page.locator('#f-name').fill('Reception');
+  assert.equal(await told('name').count(), 0);
+  await page.getByText('Turn-taking and speech').first().click();
+  await page.locator('#f-speech-speed').fill('9');
+  await page.locator('#f-speech-speed').blur();
+  assert.match(await told('speech-speed').textContent(), /^Must be at most /);
+  await page.locator('#f-keyterms').fill(Array(101).fill('term').join('\n'));
+  await page.locator('#f-keyterms').blur();
+  assert.match(await told('keyterms').textContent(), /^Must have at most \d+ entries\.$/);
+  await page.reload();
+
+  // "Save tools" would lose what was typed above it: the browser asks, and whoever stays can save.
+  await page.locator('#f-first_message').click();
+  await page.keyboard.type('!');
+  const asks = new Promise((resolve) => page.once('dialog', resolve));
+  const pressed = page.getByRole('button', { name: 'Save tools' }).click({ noWaitAfter: true });
+  const question = await asks;
+  assert.equal(question.type(), 'beforeunload');
+  await question.dismiss();
+  await pressed;
+  assert.match(await page.locator('#f-first_message').inputValue(), /!/);
+  await page.waitForFunction(() => [...document.querySelectorAll('main button')].every((button) => !button.disabled));
+  await page.reload();
+}
+
+/** A call that is under way is followed without disturbing whoever reads. Returns what is to be seen after its end. */
+async function followed(context) {
+  const page = await context.newPage();
+  await page.goto(`${base}/dashboard/calls`);
+  await page.locator('td a.name').first().click();
+  await page.locator('[data-live]').waitFor({ state: 'attached' });
+  await page.getByText('As API call').click();
+  await page.evaluate(() => document.querySelectorAll('.head, main > *').forEach((part) => (part.dataset.mark = 'same')));
+  const same = () => page.locator('.head[data-mark], main > [data-mark]').count();
+  const before = await same();
+  const polled = () => page.waitForResponse((response) => response.url().includes('/dashboard/calls/call_'));
+  await polled();
+  await polled();
+  assert.ok(before > 3 && (await same()) === before, 'where nothing happens nothing is replaced');
+  assert.ok(await page.locator('details.api[open]').isVisible());
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  return async () => {
+    await polled();
+    await polled();
+    assert.ok(await page.getByRole('dialog').isVisible());
+    assert.equal(await same(), before, 'nothing is replaced behind a dialog');
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Make a scenario' }).waitFor();
+    await page.close();
+  };
+}
+
+/** Somebody is invited, and joins; the own session elsewhere is ended. */
+async function secondPerson(page, email, scripts, look) {
+  await page.goto(`${base}/dashboard/people`);
+  const colleague = `colleague-of-${email}`;
+  await page.getByLabel('E-mail address').fill(colleague);
+  await page.getByRole('button', { name: 'Invite' }).click();
+  const link = await page.locator('code.secret').textContent();
+  await look?.(page, 'invited');
+  const theirs = await browser.newContext({ javaScriptEnabled: scripts });
+  const joining = await theirs.newPage();
+  joining.setDefaultTimeout(15_000);
+  const { pathname, search } = new URL(link);
+  await joining.goto(base + pathname + search);
+  await proveAddress(joining, colleague);
+  await joining.getByRole('heading', { name: 'Invitation' }).waitFor();
+  await look?.(joining, 'join');
+  await joining.getByRole('button', { name: 'Join' }).click();
+  await joining.getByRole('heading', { name: 'Overview' }).waitFor();
+  await joining.goto(`${base}/dashboard/keys`);
+  await joining.getByText('For admins only').or(joining.getByText('Only admins')).first().waitFor();
+  await theirs.close();
+  await page.goto(`${base}/dashboard/people`);
+  await page.getByRole('cell', { name: colleague }).waitFor();
+
+  const telephone = await browser.newContext({ javaScriptEnabled: scripts });
+  const elsewhere = await signIn(telephone, email);
+  await page.goto(`${base}/dashboard/sessions`);
+  await page.locator('main').getByRole('button', { name: 'Sign out' }).first().click();
+  await page.getByText('Revoked.').waitFor();
+  await elsewhere.goto(`${base}/dashboard/calls`);
+  assert.match(elsewhere.url(), /sign-in/, 'the session has ended');
+  await telephone.close();
+}
+
+/** Runs axe-core in a page as it stands, past its policy. */
+async function read(page) {
+  const session = await page.context().newCDPSession(page);
+  const run = (expression) => session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+  await run(`${axe}; true`);
+  const { result } = await run("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`))");
+  await session.detach();
+  return result.value;
+}
+
+/** What no address leads to: the answer to a form, an open dialog. In both schemes, and on a telephone. */
+async function inspectHere(page, name) {
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    violations.push(...(await read(page)).map((found) => `${colorScheme} ${name}: ${found}`));
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+  await page.setViewportSize({ width: 360, height: 740 });
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (over > 0) violations.push(`${name} is ${over} px wider than 360 px`);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await shots(page, name);
 }
 
 /** The page as it stands, in both schemes and on a telephone. */
@@ -267,7 +455,6 @@ async function shots(page, name) {
 
 /** axe-core on every page, open to the last detail; and how wide each is on a telephone. */
 async function inspect(storageState) {
-  const violations = [];
   for (const colorScheme of ['light', 'dark']) {
     const options = { colorScheme, bypassCSP: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' };
     const [own, strange] = [await browser.newContext({ ...options, storageState }), await browser.newContext(options)];
@@ -283,14 +470,93 @@ async function inspect(storageState) {
       await shot('-360');
       await page.setViewportSize({ width: 1280, height: 800 });
       await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
-      await page.evaluate(axe);
-      const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-      violations.push(...found.violations.map(({ id, nodes }) => `${colorScheme} ${path}: ${id}: ${nodes[0].html}`));
+      violations.push(...(await read(page)).map((found) => `${colorScheme} ${path}: ${found}`));
     }
     await own.close();
     await strange.close();
   }
   assert.deepEqual(violations, []);
+}
+
+/** Somebody writes markup wherever a text can be written. It is shown as text, also without the policy that forbids it. */
+async function attack(email) {
+  const context = await browser.newContext({ bypassCSP: true, viewport: { width: 1280, height: 800 }, userAgent: 'Agent <img src=x onerror=window.hacked=1>' });
+  const page = await signIn(context, email);
+  const mark = '<img src=x onerror=window.hacked=1>';
+  const hostile = `"'>${mark}<svg onload=window.hacked=1>`;
+  const call = (method, path, body) =>
+    page.evaluate(
+      async ([method, path, body]) => {
+        const token = document.querySelector('meta[name=csrf]').content;
+        const answer = await fetch(`/dashboard/api${path}`, { method, headers: { 'X-CSRF-Token': token, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+        const text = await answer.text();
+        if (!answer.ok) throw new Error(`${method} ${path}: ${text}`);
+        return JSON.parse(text);
+      },
+      [method, path, body],
+    );
+  const name = hostile;
+  const [tool, document] = [
+    await call('POST', '/tools', {
+      name: 'look_up', description: hostile, url: 'https://booking.invalid/%3Cimg%20src=x%3E',
+      parameters: { type: 'object', properties: { [hostile]: { type: 'string', description: hostile, enum: [hostile] } }, required: [hostile] },
+    }),
+    await call('POST', '/knowledge', { name, content: hostile, source: hostile }),
+  ];
+  const assistant = await call('POST', '/assistants', { name, instructions: hostile, first_message: `${hostile} Hello.`, keyterms: [mark], speech: { filler: hostile } });
+  await call('PUT', `/assistants/${assistant.id}/tools`, { tool_ids: [tool.id] });
+  await call('PUT', `/assistants/${assistant.id}/knowledge`, { knowledge_ids: [document.id] });
+  const persona = await call('POST', '/simulations/personas', { name, system_prompt: hostile });
+  const evaluations = ['transcript', 'transcript_excludes', 'tool_call'].map((kind) => ({ kind, role: 'any', includes: hostile }));
+  const scenario = await call('POST', '/simulations/scenarios', { name, instructions: `Ask "${mark} When do you open?"`, evaluations });
+  const simulation = await call('POST', '/simulations', { assistant_id: assistant.id, persona_id: persona.id, scenario_id: scenario.id });
+  const webhook = await call('POST', '/webhooks', { url: 'https://hooks.invalid/%3Cimg%20src=x%3E', events: ['call.ended'] });
+  await call('PATCH', '/workspace', { name });
+  await call('PATCH', `/assistants/${assistant.id}`, { name: `${name} 2` });
+  const run = await call('POST', `/simulations/${simulation.id}/runs`, { mode: 'voice' });
+  const other = await call('POST', `/simulations/${simulation.id}/runs`, { mode: 'chat' });
+  let ended;
+  for (let tries = 0; tries < 100; tries += 1, await sleep(100)) {
+    ended = await call('GET', `/simulations/runs/${run.id}`);
+    if (ended.status === 'completed') break;
+  }
+  assert.ok(ended.transcript.some(({ text }) => text.includes('onerror')), 'the transcript has it');
+
+  const harmless = async () => {
+    await page.evaluate(() => window.document.querySelectorAll('details').forEach((part) => (part.open = true)));
+    await sleep(50);
+    assert.equal(await page.evaluate(() => window.hacked), undefined, page.url());
+  };
+  const go = async (path) => {
+    await page.goto(base + path);
+    await harmless();
+  };
+  await go('/dashboard/keys');
+  await page.getByLabel('Name').fill(hostile);
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await harmless();
+  const [of, sims] = [`/dashboard/assistants/${assistant.id}`, '/dashboard/simulations'];
+  const paths = ['', '/calls', `/calls?search=${encodeURIComponent(hostile)}&model=${encodeURIComponent(hostile)}`, `/calls/${ended.call_id}`, `/calls/${ended.call_id}/scenario`,
+    '/assistants', '/tools', `/tools/${tool.id}`, '/knowledge', `/knowledge/${document.id}`, '/webhooks', `/webhooks/${webhook.id}`, '/keys', '/settings', '/people', '/sessions', '/audit', '/numbers/bind'];
+  for (const path of paths) await go(`/dashboard${path}`);
+  for (const path of ['', '/new', `/scenarios/${scenario.id}`, `/personas/${persona.id}`, `/runs/${run.id}`, `/runs/${run.id}/compare/${other.id}`]) await go(sims + path);
+  for (const path of ['', '/history', '/simulate']) await go(of + path);
+  // What only a script or a form shows: the preview of a tool, a conflict, a problem, the palette.
+  await go(`/dashboard/tools/${tool.id}`);
+  await page.locator('#f-parameters').fill(JSON.stringify({ properties: { [`${hostile}2`]: { description: hostile, enum: [hostile] } } }));
+  await page.getByText(`${hostile}2`).first().waitFor();
+  await harmless();
+  await go(of);
+  await call('PATCH', `/assistants/${assistant.id}`, { name: `${name} 3` });
+  await page.locator('#f-name').fill(`${name} 4`);
+  await save(page);
+  await page.locator('.version pre').first().waitFor();
+  await harmless();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Go to' }).fill('onerror');
+  await page.getByRole('option', { name: 'onerror' }).first().waitFor();
+  await harmless();
+  await context.close();
 }
 
 try {
@@ -299,6 +565,7 @@ try {
   seen.add('/dashboard/sign-in');
   const state = await walk('mira@dental.example', true);
   await inspect(state);
+  await attack('eve@dental.example');
   console.log(`the dashboard: done twice, ${seen.size} pages inspected in light and dark`);
 } finally {
   await browser.close();

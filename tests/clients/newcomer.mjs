@@ -9,6 +9,8 @@ import { chromium } from 'playwright-core';
 
 const { SIDETONE_URL: base, SIDETONE_LOG: log, SHOTS, CHROMIUM = 'chromium' } = process.env;
 const CLICKS_MAX = 12;
+/** Nobody is in a hurry here; a step that hangs is noticed. */
+const SECONDS_MAX = 60;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 let clicks = 0;
@@ -56,7 +58,8 @@ try {
   if (SHOTS) await page.screenshot({ path: join(SHOTS, 'newcomer-run.png') });
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   assert.ok(clicks <= CLICKS_MAX, `${clicks} clicks`);
-  console.log(`a newcomer's way: ${clicks} clicks (at most ${CLICKS_MAX}), ${seconds} s`);
+  assert.ok(seconds <= SECONDS_MAX, `${seconds} s`);
+  console.log(`a newcomer's way: ${clicks} clicks (at most ${CLICKS_MAX}), ${seconds} s (at most ${SECONDS_MAX})`);
 } finally {
   await browser.close();
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::Visit;
-use super::{fields, pages, paths, people, reply, simulate};
+use super::{answers, fields, pages, paths, people, reply, simulate};
 use crate::base::error::{Code, Error};
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::response::with_note;
@@ -37,6 +37,11 @@ const OF_PERSON: &[&str] = &["revoke_session", "switch_workspace", "join_workspa
 
 /// Operations whose answer the page shows although it contains no secret.
 const SHOWN: &[&str] = &["test_tool"];
+
+/// Names of the choices after a conflict begin with this: `_use.first_message`.
+pub(super) const USE: &str = "_use.";
+/// The choice for what is saved: the field is not sent.
+pub(super) const THEIRS: &str = "theirs";
 
 pub(super) type Fields = Vec<(String, String)>;
 
@@ -128,7 +133,7 @@ pub(super) async fn route(
     };
     match run(visit, session, operation, &fields).await {
         Ok(answer) => {
-            let body = show::parse(answer.body.as_deref())?;
+            let body = answers::whole(answer.body.as_deref())?;
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             if answer.reveals || SHOWN.contains(&id) {
                 return revealed(visit, session, &to, id, Some(body)).await;
@@ -197,10 +202,16 @@ async fn returned(
     fields: Fields,
     error: Error,
 ) -> Result<Response<Bytes>, Fault> {
-    let typed = fields.into_iter().filter(|(name, _)| !name.starts_with('_')).collect();
+    let is_kept = |name: &str| (!name.starts_with('_') || name == "_revision") && !gives_way(&fields, name);
+    let typed = fields.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
     let (path, query) = paths::split(back);
     let outcome = Outcome { problem: Some(error), typed, ..Outcome::default() };
     show::page(visit, session, path, paths::query(query), outcome).await
+}
+
+/// Whether a field is left as it is saved, because the person chose so after a conflict.
+fn gives_way(fields: &Fields, name: &str) -> bool {
+    fields.iter().any(|(choice, value)| choice.strip_prefix(USE) == Some(name) && value == THEIRS)
 }
 
 pub(super) async fn run(
@@ -226,7 +237,7 @@ pub(super) async fn run(
             let given: Vec<(&str, &str)> = fields
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
-                .filter(|(name, _)| is_body(name))
+                .filter(|(name, _)| is_body(name) && !gives_way(fields, name))
                 .collect();
             Some(Value::Object(fields::body(schema, &given)))
         }

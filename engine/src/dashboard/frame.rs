@@ -25,6 +25,8 @@ pub struct Frame {
     pub origin: String,
     /// The API's error object of a form that failed.
     pub problem: Option<Value>,
+    /// After a conflict, the resource as it was when the person read it; null where it is kept no more.
+    pub base: Value,
     /// What was typed into it.
     pub typed: Vec<(String, String)>,
     /// Whether the browser has the stylesheet.

@@ -77,6 +77,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// With a value in its query.
+    pub fn queried(mut self, name: &'a str, value: &'a str) -> Self {
+        self.query.push((name, value));
+        self
+    }
+
     /// With a body.
     pub fn with(mut self, body: Value) -> Self {
         self.body = Some(body);
@@ -143,6 +149,8 @@ pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
                     main #content tabindex="-1" data-page=(here(frame)) {
                         (messages(frame))
                         (content)
+                        // `form.edit`: whoever writes it gets what makes it quicker.
+                        @if content.0.contains("<form class=\"edit\"") { (module("form.js")) }
                     }
                 }
                 (bar(frame))
@@ -303,7 +311,8 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
     let fields: Vec<_> = problems(frame).collect();
     html! {
         div.problem role="alert" tabindex="-1" {
-            @if fields.is_empty() { p { (text(error, "message")) } }
+            @if text(error, "code") == "revision_conflict" { p { "Nothing was saved: somebody else saved a change while you edited." } }
+            @else if fields.is_empty() { p { (text(error, "message")) } }
             @else {
                 p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {

@@ -1,5 +1,6 @@
 //! The dashboard at `/dashboard`: pages for people, who sign in with a code sent to their address. Its pages and forms
 //! run the operations of the table in the name of a session, so that there is no second set of rules, queries or limits.
+mod answers;
 mod api_calls;
 pub mod assets;
 mod dollars;

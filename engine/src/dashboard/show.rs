@@ -1,11 +1,13 @@
 //! Shows a page: runs its reads in the name of the session and renders what they answer.
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::Response;
 use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{pages, paths, people, reply, sign_in};
+use super::{answers, pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
@@ -50,6 +52,12 @@ pub(super) async fn page(
     let problem = outcome.problem.as_ref().map(|error| error.to_json(visit.request_id)["error"].take());
     let found = paths::find(pages::PAGES, path);
     let forms = found.as_ref().map_or(&[][..], |(page, _)| page.forms);
+    let base = match &found {
+        Some((page, values)) if problem_code(&outcome) == Some(Code::RevisionConflict) => {
+            base(visit, session, page, values, &outcome.typed).await?
+        }
+        _ => Value::Null,
+    };
     let frame = Frame {
         workspace_name: session.workspace_name.clone(),
         workspace_id: session.workspace_id.to_string(),
@@ -61,6 +69,7 @@ pub(super) async fn page(
         now_ms: visit.now_ms,
         origin: visit.services().config().base_url.clone(),
         problem,
+        base,
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         has_style: visit.has_style(),
@@ -82,6 +91,35 @@ pub(super) async fn page(
             }
             Ok(failure(visit, &frame, error, incident))
         }
+    }
+}
+
+fn problem_code(outcome: &Outcome) -> Option<Code> {
+    outcome.problem.as_ref().map(|error| error.code)
+}
+
+/// The revision that a form named which met another: what its person had read. Null where it is kept no more.
+async fn base(
+    visit: &Visit<'_>,
+    session: &Session,
+    page: &Page,
+    values: &[(&'static str, String)],
+    typed: &[(String, String)],
+) -> Result<Value, Fault> {
+    const REVISIONS: Read =
+        Read { operation: "list_assistant_revisions", query: &["after", "limit"], fixed: &[], after: "" };
+    let revision = paths::value(typed, "_revision").and_then(|text| text.parse::<i64>().ok());
+    let Some(next) = revision.and_then(|revision| revision.checked_add(1)) else { return Ok(Value::Null) };
+    if page.reads.iter().all(|read| read.operation != "get_assistant") {
+        return Ok(Value::Null);
+    }
+    // The list is newest first: the one after the next newer one.
+    let after = URL_SAFE_NO_PAD.encode(next.to_string());
+    let query = [("after".to_owned(), after), ("limit".to_owned(), "1".to_owned())];
+    match run_read(visit, session, &REVISIONS, values, &query, &mut Vec::new()).await {
+        Ok(mut found) => Ok(found.get_mut(0).map(Value::take).unwrap_or_default()),
+        Err(Fault::Refused(_)) => Ok(Value::Null),
+        Err(fault) => Err(fault),
     }
 }
 
@@ -175,7 +213,10 @@ async fn run_read(
     if let Some(next) = answer.next.filter(|_| !read.after.is_empty()) {
         continues.push((read.after.to_owned(), next.value));
     }
-    parse(answer.body.as_deref())
+    match read.operation {
+        "list_calls" => answers::calls(answer.body.as_deref()),
+        _ => answers::whole(answer.body.as_deref()),
+    }
 }
 
 /// What an operation takes: the schema of its body, or of a read's query.
@@ -184,13 +225,6 @@ fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
         .ok_or_else(|| Fault::Bug(format!("a page has a form of {id}, which is no operation")))?;
     let schemas = visit.api.interfaces().schemas(operation)?;
     Ok(schemas.body.as_ref().or(schemas.query.as_ref()).cloned().unwrap_or(Value::Null))
-}
-
-/// The body of an answer.
-pub(super) fn parse(body: Option<&str>) -> Result<Value, Fault> {
-    body.map_or(Ok(Value::Null), |text| {
-        serde_json::from_str(text).map_err(|error| Fault::Bug(format!("an answer is no JSON: {error}")))
-    })
 }
 
 /// What a form has done, in a word. The address names the operation, so that nobody can write words of their own there.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::visit::Visit;
-use super::{forms, paths, show};
+use super::{answers, forms, paths};
 use crate::base::error::{Code, Error};
 use crate::operations;
 use crate::storage::accounts::Session;
@@ -55,7 +55,7 @@ async fn run(
         operations::by_id(id).ok_or_else(|| Error::new(Code::NotFound, "There is no such form."))?;
     let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let answer = forms::run(visit, session, operation, &fields).await?;
-    show::parse(answer.body.as_deref())
+    answers::whole(answer.body.as_deref())
 }
 
 fn text(value: &Value, name: &str) -> String {

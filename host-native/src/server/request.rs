@@ -17,7 +17,7 @@ use sidetone_engine::ports::{BlobError, BoxStream};
 use tokio::time::Instant;
 
 use super::connections::Connection;
-use super::{Host, panic_message, socket};
+use super::{Host, compressed, panic_message, socket};
 
 /// After a 413, up to this much of the body is read and discarded: closing earlier would reset the connection before
 /// the client reads the response.
@@ -38,6 +38,7 @@ pub async fn answer(
 ) -> Response<ResponseBody> {
     let (mut head, mut body) = request.into_parts();
     let upgrade = socket::Upgrade::of(&mut head);
+    let takes_gzip = compressed::is_taken(&head.headers);
     let mut pending = match host.engine.begin(head, Some(connection.peer.ip()), upgrade) {
         Admission::ReadBody(pending) => pending,
         Admission::Respond(response) if body.is_end_stream() => return send(response),
@@ -47,7 +48,7 @@ pub async fn answer(
         }
     };
     match read(&mut pending, &mut body).await {
-        Ok(()) => run(pending).await,
+        Ok(()) => run(pending, takes_gzip).await,
         Err(failure @ (BodyFailure::TooLarge | BodyFailure::NoRoom)) => {
             close(pending.fail(failure), Some(body))
         }
@@ -56,7 +57,7 @@ pub async fn answer(
 }
 
 /// Runs a request with its complete body. A request that may write runs to its end, even if the client disconnects.
-async fn run(pending: PendingRequest) -> Response<ResponseBody> {
+async fn run(pending: PendingRequest, takes_gzip: bool) -> Response<ResponseBody> {
     let trace = pending.trace();
     let only_reads = pending.only_reads();
     let answering = AssertUnwindSafe(pending.answer()).catch_unwind();
@@ -68,7 +69,10 @@ async fn run(pending: PendingRequest) -> Response<ResponseBody> {
         },
     };
     match answered {
-        Ok(PreparedResponse::Complete(response)) => send(response),
+        Ok(PreparedResponse::Complete(response)) => {
+            let response = logged(response);
+            whole(if takes_gzip { compressed::compressed(response) } else { response })
+        }
         Ok(PreparedResponse::Blob(blob)) => match blob.open().await {
             (response, None) => send(response),
             (response, Some(stream)) => {
@@ -140,7 +144,11 @@ fn frames(
 
 /// Logs a response and converts it for hyper.
 pub fn send(response: FinalResponse) -> Response<ResponseBody> {
-    logged(response).map(|body| Either::Left(Full::new(body)))
+    whole(logged(response))
+}
+
+fn whole(response: Response<Bytes>) -> Response<ResponseBody> {
+    response.map(|body| Either::Left(Full::new(body)))
 }
 
 /// A response after which the connection is closed. An unread rest of the request's body is drained concurrently,

@@ -294,3 +294,36 @@ fn a_long_list_goes_on_and_loses_nothing() {
     let box_of_oldest = editor.split("<input").find(|input| input.contains(&oldest)).unwrap();
     assert!(box_of_oldest.contains("checked"), "{box_of_oldest}");
 }
+
+/// "Run them" leads to the page of the batch, which counts its runs until all have ended.
+#[test]
+fn a_batch_has_a_page_that_counts_its_runs() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("batch"));
+    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Batch")]);
+    let api = world.with_key(key_in(&text(&made)));
+    let assistant = api.assistant().id;
+    let simulations: Vec<String> = (0..3).map(|_| api.simulation_of(&assistant).id).collect();
+    let page = text(&visitor.get("/dashboard/simulations"));
+    let form = page.split("action=\"/dashboard/do/start_simulation_batch\"").nth(1).expect("a form");
+    let then = form.split("name=\"_then\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let fields = [("assistant_id", assistant.as_str()), ("mode", "chat"), ("_then", &then)];
+    let started = visitor.act("start_simulation_batch", "/dashboard/simulations", &fields);
+    let to = started.header("location").unwrap().to_owned();
+    assert!(to.starts_with("/dashboard/simulations/batches/batch_"), "{to}");
+    // A run outside of the batch is not counted.
+    api.settle(
+        api.post(format!("/simulations/{}/runs", simulations[0]), json!({})).created()["id"]
+            .as_str()
+            .unwrap(),
+    );
+    for run in api.get("/simulations/runs").ok()["runs"].as_array().unwrap() {
+        api.settle(run["id"].as_str().unwrap());
+    }
+    let page = text(&visitor.get(&to));
+    assert!(page.contains("Batch of 3 runs") && page.contains("3 of 3 done"), "{page}");
+    assert!(page.contains("<progress max=\"3\" value=\"3\"") && !page.contains("data-live"), "{page}");
+    assert_eq!(page.matches("href=\"/dashboard/simulations/runs/run_").count(), 3, "{page}");
+    let nobody = visitor.get("/dashboard/simulations/batches/batch_nobody");
+    assert!(nobody.status == 200 && text(&nobody).contains("there never was"), "{nobody:?}");
+}

@@ -70,25 +70,45 @@ async function openPalette() {
   (await import('./palette.js')).open();
 }
 
-/** Times: the viewer's zone first, then UTC. */
+/** How `data-date` asks for a time to be written. */
+const DATES = { '': { dateStyle: 'medium' }, short: { dateStyle: 'medium', timeStyle: 'short' }, hour: { hour: '2-digit', minute: '2-digit' } };
+
+/** Times in the viewer's zone: dates as they stand, relative ones on hover; UTC is on hover, too. */
 function tellTimes(from) {
   for (const time of all('time[datetime]', from)) {
     const date = new Date(time.dateTime);
     if (Number.isNaN(date.getTime()) || time.dataset.told) continue;
     time.dataset.told = '1';
-    const own = date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    time.title = `${own} (${zone})\n${time.title}`;
+    const utc = time.title || time.textContent;
+    const format = DATES[time.dataset.date];
+    if (format) time.textContent = date.toLocaleString(undefined, format);
+    time.title = `${date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })} (${Intl.DateTimeFormat().resolvedOptions().timeZone})\n${utc}`;
   }
 }
 
-/** What is under way: the page is read again, and only what changed is put in place. */
+/** What can be read again: the strip above the page, and its parts but for what is told once. */
+const parts = (from) => [from.querySelector('.head'), ...all('main > :not(.notice, .problem, .once)', from)];
+const texts = (parts) => parts.map((part) => part.outerHTML);
+
+/** Puts a fresh part in place: what was open stays open, and what had the focus has it again. */
+function replace(old, fresh) {
+  const places = 'a, button, summary';
+  const focused = [...all(places, old)].indexOf(document.activeElement);
+  const open = [...all('details', old)].map((details) => details.open);
+  old.replaceWith(fresh);
+  all('details', fresh).forEach((details, at) => (details.open = open[at] ?? details.open));
+  all(places, fresh)[focused]?.focus({ preventScroll: true });
+}
+
+/** What is under way: the page is read again, and only what changed at the server is put in place. */
 async function follow() {
+  if (!document.querySelector('[data-live]')) return;
+  // Scripts change the page, so what the server sends is compared with what it sent before.
+  let known = texts(parts(document));
   let pause = 1500;
   while (document.querySelector('[data-live]')) {
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (document.hidden) continue;
-    const busy = document.activeElement?.closest('form') && document.activeElement.closest('main');
     const answer = await fetch(document.querySelector('main').dataset.page, { headers: { Accept: 'text/html' } }).catch(() => null);
     if (!answer?.ok) {
       pause = Math.min(pause * 2, 30_000);
@@ -96,18 +116,22 @@ async function follow() {
     }
     pause = 1500;
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const [old, fresh] = [document.querySelector('main'), next.querySelector('main')];
-    if (busy || !fresh) continue;
+    // Whoever types, or reads a question, is not disturbed.
+    if (!next.querySelector('.head') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
     // Another tab has opened another workspace: not under this one's name.
     if (token(next) !== token(document)) return location.reload();
-    if (old.innerHTML !== fresh.innerHTML) {
-      const scroll = scrollY;
-      old.replaceChildren(...fresh.childNodes);
-      document.querySelector('.head').replaceWith(next.querySelector('.head'));
-      scrollTo(0, scroll);
-      ready(document);
-      document.dispatchEvent(new Event('replaced'));
+    const [old, fresh] = [parts(document), parts(next)];
+    const sent = texts(fresh);
+    if (sent.join() === known.join()) continue;
+    if (old.length === fresh.length) old.forEach((part, at) => sent[at] === known[at] || replace(part, fresh[at]));
+    else {
+      old[0].replaceWith(fresh[0]);
+      old.slice(1).forEach((part) => part.remove());
+      document.querySelector('main').append(...fresh.slice(1));
     }
+    known = sent;
+    ready(document);
+    document.dispatchEvent(new Event('replaced'));
   }
 }
 
@@ -118,17 +142,17 @@ function ready(from) {
 
 for (const form of all('form[data-auto]')) {
   form.addEventListener('change', (event) => {
-    if (event.target.matches('select, input[type=date]')) form.requestSubmit();
+    if (event.target.matches('select, input[type=date], input[list]')) form.requestSubmit();
   });
   // What is empty stays out of the address.
   form.addEventListener('formdata', (event) => {
     for (const [name, value] of [...event.formData]) if (value === '') event.formData.delete(name);
   });
 }
-for (const form of all('form[method=post]')) {
+document.addEventListener('submit', ({ target, defaultPrevented }) => {
   // A second press sends nothing twice.
-  form.addEventListener('submit', () => setTimeout(() => all('button', form).forEach((button) => (button.disabled = true))));
-}
+  if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button', target).forEach((button) => (button.disabled = true)));
+});
 addEventListener('pageshow', (event) => {
   if (event.persisted) all('form[method=post] button').forEach((button) => (button.disabled = false));
 });
@@ -140,6 +164,6 @@ const waits = location.pathname.startsWith('/dashboard/sign-in') || document.que
 if (draft && waits) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), waits: true }));
 else if (draft && !JSON.parse(draft).waits) sessionStorage.removeItem('sidetone_draft');
 
-ready(document);
 follow();
+ready(document);
 document.querySelector('.problem[role=alert]')?.focus({ preventScroll: true });

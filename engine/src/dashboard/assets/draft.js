@@ -18,14 +18,14 @@ function keep(form) {
   }
 }
 
-/** Puts back what was typed, if a sign-in or another workspace came between. Whether it did. */
+/** Puts back what was typed, if a sign-in or another workspace came between. Into which form. */
 export function restore() {
   const draft = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
   for (const form of forms()) form.addEventListener('submit', () => keep(form));
-  if (draft?.path !== location.pathname || !draft.waits) return false;
+  if (draft?.path !== location.pathname || !draft.waits) return null;
   sessionStorage.removeItem(KEY);
   const form = forms()[draft.form];
-  if (!form) return false;
+  if (!form) return null;
   const here = fields(form);
   draft.values.forEach(([name, value], index) => {
     const field = here[index];
@@ -34,5 +34,5 @@ export function restore() {
     else field.value = value;
   });
   say('What you typed is here again. It is not saved yet.');
-  return true;
+  return form;
 }

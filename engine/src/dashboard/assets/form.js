@@ -1,29 +1,39 @@
-// What makes forms quicker: counters, JSON that is checked while it is typed, rows in place of JSON, a preview of tools.
+// What makes forms quicker: counters, what is wrong while it is typed, rows in place of JSON, a preview of tools.
 import { restore } from './draft.js';
 
+const all = (selector, from = document) => from.querySelectorAll(selector);
 const bytes = new TextEncoder();
-let changed = restore();
+/** The forms with something typed that is not sent. */
+const changed = new Set([restore()].filter(Boolean));
 
-for (const count of document.querySelectorAll('.count[data-for]')) {
+/** How much of its limit a field uses. */
+const limits = new Map();
+for (const count of all('.count[data-for]')) {
   const field = document.getElementById(count.dataset.for);
-  const most = Number(count.dataset.most);
+  if (!field) continue;
+  const [most, inBytes] = [Number(count.dataset.most), 'bytes' in count.dataset];
+  const length = () => (inBytes ? bytes.encode(field.value).length : [...field.value].length);
+  limits.set(field, { most, length, unit: inBytes ? 'bytes' : 'characters' });
   const show = () => {
-    const length = most > 10_000 ? bytes.encode(field.value).length : [...field.value].length;
     // Beside a short field it shows up when it matters.
-    count.hidden = most < 1000 && length < most * 0.7;
-    count.textContent = `${length.toLocaleString('en')} of ${most.toLocaleString('en')}`;
-    count.classList.toggle('over', length > most);
+    count.hidden = most < 1000 && length() < most * 0.7;
+    count.textContent = `${length().toLocaleString('en')} of ${most.toLocaleString('en')}${inBytes ? ' bytes' : ''}`;
+    count.classList.toggle('over', length() > most);
   };
-  field?.addEventListener('input', show);
-  if (field) show();
+  field.addEventListener('input', show);
+  show();
 }
 
 /** The problem of a field, in words, where the server would put it. */
 function tell(field, message) {
   const id = `${field.id}-wrong`;
   let line = document.getElementById(id);
+  const about = (field.getAttribute('aria-describedby') ?? '').split(' ').filter((other) => other && other !== id);
+  if (message) about.unshift(id);
+  if (about.length) field.setAttribute('aria-describedby', about.join(' '));
+  else field.removeAttribute('aria-describedby');
   if (!message) {
-    if (line) line.remove();
+    line?.remove();
     field.removeAttribute('aria-invalid');
     return;
   }
@@ -35,81 +45,88 @@ function tell(field, message) {
   field.setAttribute('aria-invalid', 'true');
 }
 
-function parsed(field) {
+function json(field) {
   try {
-    const value = JSON.parse(field.value || 'null');
-    tell(field, '');
-    return value;
+    return [JSON.parse(field.value || 'null'), ''];
   } catch (error) {
-    tell(field, `This is not JSON yet: ${error.message}.`);
-    return undefined;
+    return [undefined, `This is not JSON yet: ${error.message}.`];
   }
 }
 
-for (const field of document.querySelectorAll('textarea[data-json]')) {
-  field.addEventListener('input', () => parsed(field));
+/** What is told at once; anything else waits until the field is left. */
+function wrongNow(field) {
+  const limit = limits.get(field);
+  if (limit && limit.length() > limit.most) return `Must have at most ${limit.most.toLocaleString('en')} ${limit.unit}.`;
+  return 'json' in field.dataset ? json(field)[1] : '';
 }
 
-/** What the assistant fills in, shown as the form that the schema describes. */
-for (const preview of document.querySelectorAll('[data-preview]')) {
+/** What is wrong with a field by the limits of its schema, in the server's words. */
+function wrong(field) {
+  const { min, max, validity, value, dataset } = field;
+  if (field.ariaRequired === 'true' && !value.trim()) return 'Must not be empty.';
+  if (validity.badInput) return 'Must be a number.';
+  if (validity.rangeUnderflow) return `Must be at least ${min}.`;
+  if (validity.rangeOverflow) return `Must be at most ${max}.`;
+  if (validity.stepMismatch) return 'Must be a whole number.';
+  if (dataset.items && value.split('\n').filter((line) => line.trim()).length > dataset.items) return `Must have at most ${dataset.items} entries.`;
+  return wrongNow(field);
+}
+
+for (const field of all('form.edit .field :is(input, textarea)[id]:not([type=checkbox], [type=file])')) {
+  field.addEventListener('input', () => tell(field, field.ariaInvalid === 'true' ? wrong(field) : wrongNow(field)));
+  field.addEventListener('change', () => tell(field, wrong(field)));
+}
+
+/** A control for a property of a schema. */
+function control(name, property, value) {
+  const label = document.createElement('label');
+  const called = document.createElement('span');
+  called.textContent = name;
+  let input;
+  if (Array.isArray(property.enum)) {
+    input = document.createElement('select');
+    for (const choice of property.enum) input.append(new Option(String(choice).replaceAll('_', ' '), choice));
+  } else {
+    input = document.createElement('input');
+    if (property.maxLength) input.maxLength = property.maxLength;
+    input.dir = 'auto';
+  }
+  input.value = value ?? property.default ?? property.enum?.[0] ?? '';
+  label.append(called, input);
+  return label;
+}
+
+/** What the assistant fills in, as the form that the schema describes; the server has drawn it for what is saved. */
+for (const preview of all('[data-preview]')) {
   const field = document.getElementById(preview.dataset.preview);
-  const box = preview.querySelector('div');
-  const show = () => {
-    let schema;
-    try {
-      schema = JSON.parse(field.value);
-    } catch {
-      return;
-    }
-    const fields = Object.entries(schema?.properties ?? {});
-    preview.hidden = fields.length === 0;
-    const list = document.createElement('dl');
-    list.className = 'facts';
-    for (const [name, { type, description, enum: choices }] of fields) {
-      const pair = document.createElement('div');
-      const term = document.createElement('dt');
-      const code = document.createElement('code');
-      code.textContent = name;
-      term.append(code, schema.required?.includes(name) ? '' : ' (may be left out)');
-      const about = document.createElement('dd');
-      about.textContent = [choices ? choices.join(', ') : type, description].filter(Boolean).join(' – ');
-      pair.append(term, about);
-      list.append(pair);
-    }
-    box.replaceChildren(list);
-  };
-  field?.addEventListener('input', show);
-  if (field) show();
+  field?.addEventListener('input', () => {
+    const [schema] = json(field);
+    if (schema === undefined) return;
+    const properties = Object.entries(schema?.properties ?? {});
+    preview.hidden = properties.length === 0;
+    preview.querySelector('div').replaceChildren(
+      ...properties.map(([name, property]) => {
+        const is = Object(property);
+        const label = control(`${name}${[].concat(schema.required ?? []).includes(name) ? ' (required)' : ''}`, is, '');
+        const input = label.lastChild;
+        if (is.type === 'boolean') input.type = 'checkbox';
+        if (is.type === 'integer' || is.type === 'number') input.type = 'number';
+        if (is.description) label.append(Object.assign(document.createElement('small'), { className: 'help', textContent: is.description }));
+        return label;
+      }),
+    );
+  });
 }
 
 /** A list of objects as rows, made from the schema of its items; the text stays what is sent. */
-for (const field of document.querySelectorAll('textarea[data-rows]')) {
+for (const field of all('textarea[data-rows]')) {
   const schema = JSON.parse(field.dataset.rows);
   const rows = document.createElement('div');
   rows.className = 'rows';
   const add = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Add one' });
-  let values = parsed(field);
+  let [values] = json(field);
   if (!Array.isArray(values)) values = [];
 
-  const control = (name, property, value) => {
-    const label = document.createElement('label');
-    const called = document.createElement('span');
-    called.textContent = property.title ?? name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-    label.append(called);
-    let input;
-    if (property.enum) {
-      input = document.createElement('select');
-      for (const choice of property.enum) input.append(new Option(choice.replaceAll('_', ' '), choice));
-    } else {
-      input = document.createElement('input');
-      if (property.maxLength) input.maxLength = property.maxLength;
-      input.dir = 'auto';
-    }
-    input.value = value ?? property.default ?? property.enum?.[0] ?? '';
-    input.dataset.name = name;
-    label.append(input);
-    return label;
-  };
   const write = () => {
     field.value = JSON.stringify(
       [...rows.children].map((row) => Object.fromEntries([...row.querySelectorAll('[data-name]')].map((input) => [input.dataset.name, input.value]))),
@@ -118,7 +135,11 @@ for (const field of document.querySelectorAll('textarea[data-rows]')) {
   const row = (value) => {
     const line = document.createElement('div');
     line.className = 'rowform';
-    for (const [name, property] of Object.entries(schema.properties)) line.append(control(name, property, value[name]));
+    for (const [name, property] of Object.entries(schema.properties)) {
+      const label = control(property.title ?? name[0].toUpperCase() + name.slice(1).replaceAll('_', ' '), property, value[name]);
+      label.lastChild.dataset.name = name;
+      line.append(label);
+    }
     const remove = Object.assign(document.createElement('button'), { type: 'button', className: 'quiet', textContent: 'Remove' });
     remove.addEventListener('click', () => {
       line.remove();
@@ -139,16 +160,7 @@ for (const field of document.querySelectorAll('textarea[data-rows]')) {
   field.after(rows, add);
 }
 
-/** Millionths of a dollar, told in dollars. */
-for (const field of document.querySelectorAll('input[name$=_microusd]')) {
-  const told = Object.assign(document.createElement('p'), { className: 'help' });
-  field.after(told);
-  const show = () => (told.textContent = field.value === '' ? 'No limit.' : `$${(Number(field.value) / 1e6).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`);
-  field.addEventListener('input', show);
-  show();
-}
-
-for (const box of document.querySelectorAll('[data-file]')) {
+for (const box of all('[data-file]')) {
   box.hidden = false;
   box.querySelector('input').addEventListener('change', async (event) => {
     const [file] = event.target.files;
@@ -162,23 +174,40 @@ for (const box of document.querySelectorAll('[data-file]')) {
   });
 }
 
-for (const button of document.querySelectorAll('[data-take]')) {
-  const field = document.getElementById(button.dataset.take);
-  button.hidden = !field;
-  button.addEventListener('click', () => {
-    if (field.type === 'checkbox') field.checked = button.dataset.value === 'true';
-    else field.value = button.dataset.value;
-    field.dispatchEvent(new Event('input'));
-    button.textContent = 'Taken';
-    button.disabled = true;
+/** The size of the documents that are ticked. */
+for (const told of all('[data-budget]')) {
+  const most = Number(told.dataset.budget);
+  const size = (number) => (number < 1024 ? `${number} B` : `${(Math.floor((number * 10) / 1024) / 10).toFixed(1)} KB`);
+  const form = told.closest('form');
+  form.addEventListener('change', () => {
+    const sum = [...all('[data-bytes]:checked', form)].reduce((sum, { dataset }) => sum + Number(dataset.bytes), 0);
+    told.textContent = `${size(sum)} of ${size(most)} used`;
+    told.classList.toggle('wrong', sum > most);
   });
 }
 
-/** What was typed is not lost by leaving the page. */
-for (const form of document.querySelectorAll('form.edit')) {
-  form.addEventListener('input', () => (changed = true));
-  form.addEventListener('submit', () => (changed = false));
+/** A choice after a conflict is seen in the field below; whoever types there means what is typed. */
+for (const radio of all('input[data-take]')) {
+  const field = document.getElementById(radio.dataset.take);
+  radio.addEventListener('change', () => {
+    if (field.type === 'checkbox') field.checked = radio.dataset.value === 'true';
+    else field.value = radio.dataset.value;
+    field.dispatchEvent(new Event('input'));
+  });
+  if (radio.value === 'mine') field?.addEventListener('input', ({ isTrusted }) => isTrusted && (radio.checked = true));
 }
+
+/** What was typed is not lost by leaving the page, nor by sending another form of it. */
+let sent = null;
+for (const form of all('form.edit')) {
+  if ('unsaved' in form.dataset) changed.add(form);
+  form.addEventListener('input', () => changed.add(form));
+}
+document.addEventListener('submit', ({ target, defaultPrevented }) => defaultPrevented || (sent = target));
 addEventListener('beforeunload', (event) => {
-  if (changed) event.preventDefault();
+  if (![...changed].some((form) => form !== sent)) return;
+  event.preventDefault();
+  // Whoever stays can send again.
+  sent = null;
+  setTimeout(() => all('form[method=post] button').forEach((button) => (button.disabled = false)));
 });

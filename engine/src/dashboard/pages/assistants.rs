@@ -2,11 +2,13 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, Shown, control_id, destroy, label};
+use crate::dashboard::pages::conflict::Conflict;
+use crate::dashboard::pages::form::{Form, destroy};
 use crate::dashboard::pages::parts::{
-    asked, at, empty, id, link, list, more, number, read, section, table, text, when,
+    asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of, talk};
 
@@ -142,7 +144,6 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                 (fields(&form, answers, 0))
                 (send("Create assistant", BASE))
             }))
-            (layout::module("form.js"))
         },
     )
 }
@@ -183,12 +184,14 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
     let assistant = read(answers, 0);
     let (assistant_id, name) = (text(assistant, "id"), text(assistant, "name"));
     let here = link(BASE, assistant_id);
-    let revision = number(assistant, "revision").to_string();
-    let form = Form::new(frame, "update_assistant", assistant);
+    let conflict = Conflict::of(frame, assistant);
+    let typed = conflict.as_ref().map_or(&frame.typed, |conflict| &conflict.typed);
+    let form = Form::new(frame, "update_assistant", assistant).with_typed(typed);
+    let revision = form.revision("name");
     let strip = Strip {
         title: name.to_owned(),
         back: Some((BASE, "Assistants")),
-        beside: Some(html! { span.dim { "revision " (revision) } (id(assistant_id)) }),
+        beside: Some(html! { span.dim { "revision " (number(assistant, "revision")) } (id(assistant_id)) }),
         action: Some(html! {
             a.button href={ (here) "/simulate" } { "Simulate a caller" }
         }),
@@ -205,7 +208,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         frame,
         strip,
         html! {
-            (conflict(frame, assistant))
+            @if let Some(conflict) = &conflict { (conflict.told("update_assistant", assistant)) }
             div.beside {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision)], &here, html! {
                     (fields(&form, answers, 3))
@@ -213,8 +216,8 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 }))
                 aside {
                     (talk::panel(frame, assistant, &here))
-                    (attach(frame, assistant, "set_assistant_tools", "tool_ids", "Tools", read(answers, 1), ("/dashboard/tools/new", "Create tool")))
-                    (attach(frame, assistant, "set_assistant_knowledge", "knowledge_ids", "Knowledge", read(answers, 2), ("/dashboard/knowledge/new", "Add document")))
+                    (attach(frame, assistant, typed, &TOOLS, read(answers, 1)))
+                    (attach(frame, assistant, typed, &KNOWLEDGE, read(answers, 2)))
                     (section("Lately", html! {
                         p { a href={ "/dashboard/calls?assistant_id=" (assistant_id) } { "Its calls" } }
                         p { a href={ "/dashboard/simulations?assistant_id=" (assistant_id) } { "Its simulations" } }
@@ -225,85 +228,60 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                         "Numbers that are bound to it stop answering. Its calls and runs stay.")) }
                 }
             }
-            (layout::module("form.js"))
         },
     )
 }
+
+/// What can be attached to an assistant.
+struct Attachable {
+    /// The field with the ids, and the operation that sets it.
+    name: &'static str,
+    operation: &'static str,
+    title: &'static str,
+    /// Where the link to make one leads, and what it is called.
+    create: (&'static str, &'static str),
+}
+
+const TOOLS: Attachable = Attachable {
+    name: "tool_ids",
+    operation: "set_assistant_tools",
+    title: "Tools",
+    create: ("/dashboard/tools/new", "Create tool"),
+};
+
+const KNOWLEDGE: Attachable = Attachable {
+    name: "knowledge_ids",
+    operation: "set_assistant_knowledge",
+    title: "Knowledge",
+    create: ("/dashboard/knowledge/new", "Add document"),
+};
 
 fn attach(
     frame: &Frame,
     assistant: &Value,
-    operation: &str,
-    name: &str,
-    title: &str,
+    typed: &[(String, String)],
+    kind: &Attachable,
     resources: &Value,
-    add: (&str, &str),
 ) -> Markup {
-    let form = Form::new(frame, operation, assistant);
-    let (assistant_id, revision) = (text(assistant, "id"), number(assistant, "revision").to_string());
-    let count = list(assistant, name).len();
+    let Attachable { name, operation, title, create } = *kind;
+    let form = Form::new(frame, operation, assistant).with_typed(typed);
+    let (assistant_id, revision) = (text(assistant, "id"), form.revision(name));
+    let attached = list(assistant, name);
+    let sizes = list(resources, "").iter().filter(|one| attached.contains(at(one, "id")));
+    let bytes: i64 = sizes.map(|one| number(one, "size_bytes")).sum();
     section(
         title,
         html! {
-            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(add.0) { (add.1) } } }
+            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
             @else {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
                     (form.attached(name, resources))
-                    div.row { button { "Save " (title.to_lowercase()) } span.help { (count) " attached" } a.help href=(add.0) { (add.1) } }
+                    @if name == KNOWLEDGE.name {
+                        p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
+                    }
+                    div.row { button { "Save " (title.to_lowercase()) } span.help { (attached.len()) " attached" } a.help href=(create.0) { (create.1) } }
                 }))
             }
-        },
-    )
-}
-
-/// After somebody else changed the assistant meanwhile: both versions of each field that differs. The form holds what
-/// was typed; a button takes the other.
-fn conflict(frame: &Frame, assistant: &Value) -> Markup {
-    let error =
-        frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem));
-    if text(error, "code") != "revision_conflict" {
-        return html! {};
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in &frame.typed {
-        if !name.starts_with('_') && name != "id" && !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let differing: Vec<(&str, String, String)> = names
-        .into_iter()
-        .filter_map(|name| {
-            let saved = Shown::of(at(assistant, &name.replace('.', "/"))).lines();
-            let typed: Vec<&str> = frame
-                .typed
-                .iter()
-                .filter(|(other, _)| other == name)
-                .map(|(_, value)| value.as_str())
-                .collect();
-            let typed = if matches!(saved.as_str(), "true" | "false") {
-                typed.last().copied().unwrap_or_default().to_owned()
-            } else {
-                typed.join("\n").replace("\r\n", "\n")
-            };
-            (typed.trim_end() != saved.trim_end()).then_some((name, saved, typed))
-        })
-        .collect();
-    section(
-        "Somebody changed it meanwhile",
-        html! {
-            p.help { "The form below holds what you typed. Saving now replaces the saved version in these fields." }
-            (table("Both versions",
-                html! { th scope="col" { "Field" } th scope="col" { "Saved now" } th scope="col" { "Yours" } th scope="col" { span.vh { "Choose" } } },
-                html! {
-                    @for (name, saved, typed) in &differing {
-                        tr {
-                            td { a href={ "#" (control_id(name)) } { (label(name)) } }
-                            td dir="auto" { pre.text { (saved) } }
-                            td dir="auto" { pre.text { (typed) } }
-                            td.fit { button type="button" data-take=(control_id(name)) data-value=(saved) hidden { "Take the saved one" } }
-                        }
-                    }
-                }))
         },
     )
 }

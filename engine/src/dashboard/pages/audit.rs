@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::parts::{copy, id, link, list, more, read, shortened, table, text, when, words};
+use crate::dashboard::pages::parts::{copy, date, id, link, list, more, read, shortened, table, text, words};
 use crate::dashboard::pages::settings;
 
 /// The log.
@@ -46,7 +46,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     html! { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" } th.wide scope="col" { "Of" } },
                     html! { @for entry in entries {
                         tr {
-                            td.fit { (when(frame, text(entry, "created_at"))) }
+                            td.fit { (date(frame, text(entry, "created_at"))) }
                             td.cap.long { (text(entry, "actor_name")) @if text(entry, "actor").starts_with("key_") { span.dim { " (key)" } } }
                             td.fit title=(text(entry, "operation")) { (words(text(entry, "operation"))) }
                             td.wide { (subject(text(entry, "subject"))) }

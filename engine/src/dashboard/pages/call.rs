@@ -7,7 +7,7 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::calls::{length, party_text, state, tone, why};
 use crate::dashboard::pages::form::{act, destroy};
 use crate::dashboard::pages::parts::{
-    Tone, at, facts, grouped, id, link, list, money, name_of, number, read, section, text, when, words,
+    Tone, at, date, facts, grouped, id, link, list, money, name_of, number, read, section, text, words,
 };
 use crate::dashboard::pages::{read_of, timeline};
 
@@ -126,7 +126,7 @@ fn whose(fault: &str) -> &'static str {
 fn about(frame: &Frame, call: &Value, assistant: &str) -> Markup {
     let or_none = |value: &str| html! { @if value.is_empty() { span.none { "–" } } @else { (value) } };
     let mut pairs = vec![
-        ("Started", when(frame, text(call, "started_at"))),
+        ("Started", date(frame, text(call, "started_at"))),
         ("Length", length(call)),
         (
             "Assistant",

@@ -1,4 +1,6 @@
 //! The call log: filters as the API's, in the page's address.
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -215,6 +217,11 @@ fn totals(stats: &Value) -> Markup {
     }
 }
 
+/// What the assistants have in a field, each once.
+fn distinct<'a>(assistants: &'a Value, name: &str) -> BTreeSet<&'a str> {
+    list(assistants, "").iter().map(|assistant| text(assistant, name)).collect()
+}
+
 fn filters(frame: &Frame, assistants: &Value) -> Markup {
     let schema =
         frame.schemas.iter().find(|(id, _)| *id == "list_calls").map_or(&Value::Null, |(_, schema)| schema);
@@ -240,6 +247,12 @@ fn filters(frame: &Frame, assistants: &Value) -> Markup {
                             option value=(choice) selected[choice == asked(frame, name)] { (words(choice)) }
                         }
                     }
+                }
+            }
+            @for (name, called) in [("model", "Model"), ("voice", "Voice")] {
+                label { (called)
+                    input.mono name=(name) value=(asked(frame, name)) list={ "known-" (name) } maxlength=[at(schema, &format!("properties/{name}/maxLength")).as_u64()] placeholder="Any" autocomplete="off" spellcheck="false";
+                    datalist id={ "known-" (name) } { @for known in distinct(assistants, name) { option value=(known) {} } }
                 }
             }
             label { "From" input type="date" name="date_from" value=(asked(frame, "date_from")); }

@@ -11,8 +11,22 @@ pub struct Series {
     pub counts: Vec<i64>,
 }
 
+/// What a bar is called.
+pub struct Label {
+    /// Such as `18 Nov`, or `09:00 UTC`.
+    pub text: String,
+    /// The moment that it begins at, where the script tells it in the viewer's zone: a day of UTC is no day elsewhere.
+    pub at: Option<String>,
+}
+
+impl Label {
+    fn shown(&self) -> Markup {
+        html! { @if let Some(at) = &self.at { time datetime=(at) data-date="hour" { (self.text) } } @else { (self.text) } }
+    }
+}
+
 /// Bars over time, stacked. `labels` names each bar; `about` says what is seen, to those who do not see it.
-pub fn bars(about: &str, labels: &[String], series: &[Series]) -> Markup {
+pub fn bars(about: &str, labels: &[Label], series: &[Series]) -> Markup {
     let total = |at: usize| series.iter().filter_map(|part| part.counts.get(at)).sum::<i64>();
     let most = (0..labels.len()).map(total).max().unwrap_or_default().max(1);
     let width = 1000 / labels.len().max(1);
@@ -27,14 +41,14 @@ pub fn bars(about: &str, labels: &[String], series: &[Series]) -> Markup {
                 line.grid x1="0" x2="1000" y1="119.5" y2="119.5" {}
                 @for (at, label) in labels.iter().enumerate() {
                     g {
-                        title { (label) ": " (total(at)) }
+                        title { (label.text) ": " (total(at)) }
                         rect x=(at * width) y="0" width=(width) height="120" fill="transparent" {}
                         (stack(at, width, most, series))
                     }
                 }
             }
             p.marks aria-hidden="true" {
-                @for label in ends(labels) { span { (label) } }
+                @for label in ends(labels) { span { (label.shown()) } }
             }
             (numbers(labels, &series.iter().map(|part| {
                 let counts = part.counts.iter().map(|count| if *count > 0 { count.to_string() } else { String::new() });
@@ -45,7 +59,7 @@ pub fn bars(about: &str, labels: &[String], series: &[Series]) -> Markup {
 }
 
 /// The same as a table, for whoever reads rather than sees: the moments at which there is something.
-fn numbers(labels: &[String], columns: &[(&str, Vec<String>)]) -> Markup {
+fn numbers(labels: &[Label], columns: &[(&str, Vec<String>)]) -> Markup {
     let has = |at: usize| columns.iter().any(|(_, cells)| cells.get(at).is_some_and(|cell| !cell.is_empty()));
     html! {
         details.numbers {
@@ -53,7 +67,7 @@ fn numbers(labels: &[String], columns: &[(&str, Vec<String>)]) -> Markup {
             table {
                 thead { tr { th scope="col" { "When" } @for (name, _) in columns { th.num scope="col" { (name) } } } }
                 tbody { @for (at, label) in labels.iter().enumerate().filter(|(at, _)| has(*at)) {
-                    tr { td.fit { (label) } @for (_, cells) in columns { td.num { (cells.get(at).map_or("", String::as_str)) } } }
+                    tr { td.fit { (label.shown()) } @for (_, cells) in columns { td.num { (cells.get(at).map_or("", String::as_str)) } } }
                 } }
             }
         }
@@ -64,7 +78,7 @@ fn numbers(labels: &[String], columns: &[(&str, Vec<String>)]) -> Markup {
 pub fn percentiles(
     about: &str,
     names: [&str; 2],
-    labels: &[String],
+    labels: &[Label],
     values: &[Option<[i64; 2]>],
     shown: &dyn Fn(i64) -> String,
 ) -> Markup {
@@ -90,7 +104,7 @@ pub fn percentiles(
                 @for (at, (label, both)) in labels.iter().zip(values).enumerate() {
                     @if let Some([lower, upper]) = both {
                         g {
-                            title { (label) ": " (names[0]) " " (shown(*lower)) ", " (names[1]) " " (shown(*upper)) }
+                            title { (label.text) ": " (names[0]) " " (shown(*lower)) ", " (names[1]) " " (shown(*upper)) }
                             rect x=(at * width) y="0" width=(width) height="120" fill="transparent" {}
                             rect.f-accent.o3 x=(at * width + width / 8) y=(119 - height(*upper)) width=(width - width / 4) height=(height(*upper)) {}
                             rect.f-accent.o6 x=(at * width + width / 8) y=(119 - height(*lower)) width=(width - width / 4) height=(height(*lower)) {}
@@ -98,7 +112,7 @@ pub fn percentiles(
                     }
                 }
             }
-            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label) } } }
+            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label.shown()) } } }
             (numbers(labels, &[(names[0], column(0)), (names[1], column(1))]))
         }
     }
@@ -121,13 +135,13 @@ fn stack(at: usize, width: usize, most: i64, series: &[Series]) -> Markup {
     }
 }
 
-fn ends(labels: &[String]) -> impl Iterator<Item = &String> {
+fn ends(labels: &[Label]) -> impl Iterator<Item = &Label> {
     let (first, middle, last) = (labels.first(), labels.get(labels.len() / 2), labels.last());
     [first, middle, last].into_iter().flatten()
 }
 
 /// Bars of one kind, each with its value as `shown` writes it.
-pub fn plain_bars(about: &str, labels: &[String], values: &[i64], shown: &dyn Fn(i64) -> String) -> Markup {
+pub fn plain_bars(about: &str, labels: &[Label], values: &[i64], shown: &dyn Fn(i64) -> String) -> Markup {
     let most = values.iter().copied().max().unwrap_or_default().max(1);
     let width = 1000 / labels.len().max(1);
     html! {
@@ -137,7 +151,7 @@ pub fn plain_bars(about: &str, labels: &[String], values: &[i64], shown: &dyn Fn
                 line.grid x1="0" x2="1000" y1="119.5" y2="119.5" {}
                 @for (at, (label, value)) in labels.iter().zip(values).enumerate() {
                     g {
-                        title { (label) ": " (shown(*value)) }
+                        title { (label.text) ": " (shown(*value)) }
                         rect x=(at * width) y="0" width=(width) height="120" fill="transparent" {}
                         @if *value > 0 {
                             @let height = (i128::from(*value) * 112 / i128::from(most)).max(2);
@@ -146,7 +160,7 @@ pub fn plain_bars(about: &str, labels: &[String], values: &[i64], shown: &dyn Fn
                     }
                 }
             }
-            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label) } } }
+            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label.shown()) } } }
             (numbers(labels, &[("Amount", values.iter().map(|value| if *value > 0 { shown(*value) } else { String::new() }).collect())]))
         }
     }

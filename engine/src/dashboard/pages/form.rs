@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use crate::dashboard::dollars;
 use crate::dashboard::frame::{Frame, Role};
-use crate::dashboard::pages::parts::{grouped, here, list, prose, text, words};
+use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
+use crate::dashboard::pages::shown::Shown;
 use crate::dashboard::paths;
 use crate::operations::by_id;
+use crate::operations::schema::MAX_BYTES;
 
 /// Texts that may be longer than this have a field of several lines.
 const ONE_LINE_MAX: u64 = 300;
@@ -17,19 +19,42 @@ pub struct Form<'a> {
     operation: &'a str,
     schema: &'a Value,
     current: &'a Value,
+    typed: &'a [(String, String)],
 }
 
 impl<'a> Form<'a> {
     /// For an operation in [`crate::dashboard::frame::Page::forms`].
     pub fn new(frame: &'a Frame, operation: &'a str, current: &'a Value) -> Self {
         let schema = frame.schemas.iter().find(|(id, _)| *id == operation).map_or(&Value::Null, |(_, s)| s);
-        Self { frame, operation, schema, current }
+        Self { frame, operation, schema, current, typed: &frame.typed }
+    }
+
+    /// With other texts than those that were typed: after a merge.
+    pub fn with_typed(self, typed: &'a [(String, String)]) -> Self {
+        Self { typed, ..self }
+    }
+
+    /// Whether it holds what was typed and not saved.
+    fn is_unsaved(&self) -> bool {
+        let first = |name: &str| {
+            name.split('.').next().is_some_and(|first| self.schema["properties"].get(first).is_some())
+        };
+        self.frame.typed.iter().any(|(name, _)| first(name))
+    }
+
+    /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
+    /// conflict the person has seen the current one.
+    pub fn revision(&self, field: &str) -> String {
+        let typed = |name: &str| self.frame.typed.iter().find(|(other, _)| other == name);
+        let read = typed("_revision")
+            .filter(|_| typed(field).is_some() && refused(self.frame) != "revision_conflict");
+        read.map_or_else(|| self.current["revision"].to_string(), |(_, revision)| revision.clone())
     }
 
     /// The form around `content`. After success the browser goes to `then`.
     pub fn wrap(&self, hidden: &[(&str, &str)], then: &str, content: Markup) -> Markup {
         html! {
-            form.edit method="post" action={ "/dashboard/do/" (self.operation) } {
+            form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
                 @if allowed(self.frame, self.operation) { (content) }
@@ -44,7 +69,21 @@ impl<'a> Form<'a> {
     /// A field, by its name in the body (`speech.filler`).
     pub fn field(&self, name: &str) -> Markup {
         let schema = self.schema_of(name);
-        field(schema, name, &self.value(name), self.problem(name))
+        field(schema, name, &self.value(name), self.problem(name), self.is_required(name))
+    }
+
+    /// A field that holds JSON, read; null when it is none.
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_str(self.value(name).first()).unwrap_or_default()
+    }
+
+    /// Whether an empty field is refused: it may not be empty, and what is new needs it. In a change, where nothing needs
+    /// to be sent, a field that is sent empty is refused, too.
+    fn is_required(&self, name: &str) -> bool {
+        let schema = self.schema_of(name);
+        let needed =
+            self.schema["required"].as_array().is_none_or(|names| names.iter().any(|other| other == name));
+        needed && schema["type"] == "string" && schema["minLength"].as_u64() > Some(0)
     }
 
     /// A field whose choices are known: the model, an assistant. Choices are values with what they are called.
@@ -68,7 +107,8 @@ impl<'a> Form<'a> {
         let suggestions = format!("{}-known", control_id(name));
         let control = html! {
             input.mono id=(control_id(name)) name=(name) value=(value.first()) list=(suggestions) autocomplete="off" spellcheck="false"
-                maxlength=[schema["maxLength"].as_u64()] aria-describedby=[described(schema, name, problem)] aria-invalid=[problem.map(|_| "true")];
+                maxlength=[schema["maxLength"].as_u64()] aria-required=[self.is_required(name).then_some("true")]
+                aria-describedby=[described(schema, name, problem)] aria-invalid=[problem.map(|_| "true")];
             datalist id=(suggestions) { @for choice in choices { option value=(choice) {} } }
         };
         around(schema, name, problem, control)
@@ -80,9 +120,11 @@ impl<'a> Form<'a> {
         html! {
             div.checks {
                 @for resource in list(resources, "") {
+                    @let bytes = at(resource, "size_bytes").as_i64();
                     label.check {
-                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))];
+                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
                         span dir="auto" { (text(resource, "name")) }
+                        @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
                     }
                 }
                 // Beyond what could be listed: without their boxes, saving would detach them.
@@ -109,13 +151,8 @@ impl<'a> Form<'a> {
 
     /// What was typed, else the current value, else the schema's default.
     fn value(&self, name: &str) -> Shown {
-        let typed: Vec<String> = self
-            .frame
-            .typed
-            .iter()
-            .filter(|(other, _)| other == name)
-            .map(|(_, value)| value.clone())
-            .collect();
+        let typed: Vec<String> =
+            self.typed.iter().filter(|(other, _)| other == name).map(|(_, value)| value.clone()).collect();
         if !typed.is_empty() {
             return Shown(typed);
         }
@@ -191,17 +228,26 @@ pub fn destroy(
     }
 }
 
+/// The error of the form that failed.
+fn error(frame: &Frame) -> &Value {
+    frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem))
+}
+
+/// Its code; empty when none failed.
+pub fn refused(frame: &Frame) -> &str {
+    text(error(frame), "code")
+}
+
 /// The problems of the form that failed: field and message.
 pub fn problems(frame: &Frame) -> impl Iterator<Item = (&str, &str)> {
-    let error =
-        frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem));
+    let error = error(frame);
     list(error, "details/fields").iter().map(|problem| (text(problem, "field"), text(problem, "message")))
 }
 
 /// A field made from its schema: label above, control, help below, problem in words.
-pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -> Markup {
+fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>, required: bool) -> Markup {
     let (id, about) = (control_id(name), described(schema, name, problem));
-    let invalid = problem.map(|_| "true");
+    let (invalid, required) = (problem.map(|_| "true"), required.then_some("true"));
     let most = schema["maxLength"].as_u64();
     let items = &schema["items"];
     let control = match kind(schema) {
@@ -241,7 +287,7 @@ pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -
             textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(items) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
         },
         "array" => html! {
-            textarea id=(id) name=(name) rows="3" aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
+            textarea id=(id) name=(name) rows="3" data-items=[schema["maxItems"].as_u64()] aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
         },
         "object" | "any" => html! {
             textarea.mono id=(id) name=(name) rows="10" spellcheck="false" data-json aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
@@ -255,54 +301,14 @@ pub fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>) -
         },
         _ if most.is_some_and(|most| most > ONE_LINE_MAX) && name != "url" => html! {
             textarea id=(id) name=(name) rows=(rows(value.first(), most)) dir="auto"
-                aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
+                aria-required=[required] aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.first()) }
         },
         _ => html! {
             input id=(id) name=(name) value=(value.first()) dir="auto" autocomplete="off" maxlength=[most]
-                aria-describedby=[about.as_deref()] aria-invalid=[invalid];
+                aria-required=[required] aria-describedby=[about.as_deref()] aria-invalid=[invalid];
         },
     };
     around(schema, name, problem, control)
-}
-
-/// A value as it stands in its control: one text, or a list's.
-pub struct Shown(Vec<String>);
-
-impl Shown {
-    /// From JSON.
-    pub fn of(value: &Value) -> Self {
-        Self(match value {
-            Value::Null => Vec::new(),
-            Value::String(text) => vec![text.clone()],
-            Value::Array(items) => items
-                .iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-                .collect(),
-            Value::Object(_) => vec![serde_json::to_string_pretty(value).unwrap_or_default()],
-            other => vec![other.to_string()],
-        })
-    }
-
-    fn first(&self) -> &str {
-        self.0.last().map_or("", String::as_str)
-    }
-
-    fn has(&self, one: &str) -> bool {
-        self.0.iter().any(|value| value == one)
-    }
-
-    /// A list, a line each.
-    pub fn lines(&self) -> String {
-        self.0.join("\n")
-    }
-
-    /// A list of objects, as JSON: what was typed is that already.
-    fn json(&self) -> String {
-        match self.0.as_slice() {
-            [typed] if typed.starts_with('[') => typed.clone(),
-            items => format!("[{}]", items.join(",\n")),
-        }
-    }
 }
 
 fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) -> Markup {
@@ -312,7 +318,7 @@ fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) ->
             div.above {
                 label for=(control_id(name)) { (label(name)) }
                 @if let Some(most) = limit {
-                    small.count data-for=(control_id(name)) data-most=(most) { "at most " (grouped(most.cast_signed())) }
+                    small.count data-for=(control_id(name)) data-most=(most) data-bytes[schema.get(MAX_BYTES).is_some()] { "at most " (grouped(most.cast_signed())) }
                 }
             }
             (control) (help(schema, name)) (told(name, problem))
@@ -349,6 +355,11 @@ fn described(schema: &Value, name: &str, problem: Option<&str>) -> Option<String
     let help = schema.get("description").is_some().then(|| format!("{id}-help"));
     let wrong = problem.map(|_| format!("{id}-wrong"));
     Some([wrong, help].into_iter().flatten().collect::<Vec<_>>().join(" ")).filter(|ids| !ids.is_empty())
+}
+
+/// The id of an operation's form, for controls that stand outside of it.
+pub fn form_id(operation: &str) -> String {
+    format!("form-{operation}")
 }
 
 /// The id of a field's control, for labels and the summary of problems.

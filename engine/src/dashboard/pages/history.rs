@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::{Shown, act, label};
-use crate::dashboard::pages::parts::{id, link, list, number, read, text, when};
+use crate::dashboard::pages::form::{act, label};
+use crate::dashboard::pages::parts::{date, id, link, list, number, read, text};
 use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::shown::{Shown, differing};
 
 /// One assistant's.
 pub const PAGE: Page = Page {
@@ -71,7 +72,7 @@ fn entry(
         section.revision {
             div.row {
                 h2 { "Revision " (number_text) }
-                span.help { @if is_current { "current, " } (when(frame, text(revision, "updated_at"))) }
+                span.help { @if is_current { "current, " } (date(frame, text(revision, "updated_at"))) }
                 @if !is_current {
                     (act(frame, "restore_assistant_revision",
                         &[("id", assistant_id), ("revision", &number_text), ("_revision", &current_text)],
@@ -111,7 +112,8 @@ fn compare(path: &str, before: &Value, after: &Value, named: &[&Value], changes:
     }
     let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
         let (old, new) = (lines(before, named), lines(after, named));
-        changes.push(differing(path, &old, &new));
+        let (before, after) = differing(&old, &new);
+        changes.push(Change { field: path.to_owned(), before: before.to_vec(), after: after.to_vec() });
         return;
     };
     for (name, value) in new {
@@ -131,18 +133,6 @@ fn lines(value: &Value, named: &[&Value]) -> Vec<String> {
         resource.map_or_else(|| line.to_owned(), |resource| text(resource, "name").to_owned())
     };
     Shown::of(value).lines().lines().map(name).collect()
-}
-
-/// The lines between the first and the last that differ.
-fn differing(field: &str, old: &[String], new: &[String]) -> Change {
-    let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[same.min(old.len())..], &new[same.min(new.len())..]);
-    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    Change {
-        field: field.to_owned(),
-        before: old[..old.len() - tail].to_vec(),
-        after: new[..new.len() - tail].to_vec(),
-    }
 }
 
 #[cfg(test)]

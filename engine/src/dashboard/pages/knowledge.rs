@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
@@ -80,6 +81,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                         }
                     } }))
                 (more(frame, "after"))
+                p.help { "An assistant takes at most " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " of documents in all." }
             }
         },
     )
@@ -103,7 +105,6 @@ fn new(frame: &Frame, _: &[Value]) -> Markup {
                 (form.field("name")) (file()) (form.field("content")) (form.field("source"))
                 (send("Add document", BASE))
             }))
-            (layout::module("form.js"))
         },
     )
 }
@@ -155,7 +156,6 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                     }))
                 }
             }
-            (layout::module("form.js"))
         },
     )
 }

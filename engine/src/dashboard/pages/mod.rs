@@ -1,10 +1,12 @@
 //! The pages: pure functions from the API's answers to HTML.
 mod assistants;
 mod audit;
+mod batch;
 mod call;
 mod calls;
 mod chart;
 mod client_name;
+mod conflict;
 pub(crate) mod form;
 mod history;
 mod keys;
@@ -20,6 +22,7 @@ mod runs;
 mod scenarios;
 mod sessions;
 mod settings;
+mod shown;
 mod sign_in;
 mod simulate;
 mod simulations;
@@ -66,6 +69,7 @@ pub const PAGES: &[Page] = &[
     scenarios::NEW,
     scenarios::EDIT,
     scenarios::OF_CALL,
+    batch::PAGE,
     runs::ONE,
     runs::COMPARE,
     keys::LIST,

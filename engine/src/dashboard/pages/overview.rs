@@ -6,7 +6,7 @@ use crate::base::time;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::calls::{self, tone, why};
-use crate::dashboard::pages::chart::{self, Series};
+use crate::dashboard::pages::chart::{self, Label, Series};
 use crate::dashboard::pages::parts::{
     Tone, at, clock, counted, day, empty, grouped, link, list, money, name_of, number, read, section, span,
     status, table, text, when,
@@ -138,10 +138,14 @@ impl Bars {
         sums
     }
 
-    fn labels(&self) -> Vec<String> {
+    fn labels(&self) -> Vec<Label> {
         let label = |ms: i64| match self.each_ms {
-            3_600_000 => format!("{} UTC", time::format(ms).get(11..16).unwrap_or_default()),
-            _ => day(ms),
+            3_600_000 => {
+                let at = time::format(ms);
+                let minutes = |from: usize| at.get(from..16).unwrap_or_default();
+                Label { text: format!("{} UTC", minutes(11)), at: Some(format!("{}Z", minutes(0))) }
+            }
+            _ => Label { text: day(ms), at: None },
         };
         (0_i64..).take(self.count).map(|at| label(self.first_ms + at * self.each_ms)).collect()
     }

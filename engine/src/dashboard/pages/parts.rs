@@ -49,24 +49,42 @@ pub fn when(frame: &Frame, at: &str) -> Markup {
     let Some(ms) = time::from(at) else {
         return html! { span.none { "–" } };
     };
-    let exact = at.get(..19).unwrap_or(at).replace('T', " ");
-    html! { time datetime=(at) title={ (exact) " UTC" } { (relative(frame.now_ms, ms)) } }
+    match relative(frame.now_ms, ms) {
+        Some(relative) => html! { time datetime=(at) title=(exact(at)) { (relative) } },
+        None => html! { time datetime=(at) title=(exact(at)) data-date { (at.get(..10).unwrap_or(at)) } },
+    }
 }
 
-/// `3 min ago`; a date when it is longer than a month ago.
-pub fn relative(now_ms: i64, ms: i64) -> String {
+/// A date with its time, and how long ago that was. The script tells it in the viewer's zone.
+pub fn date(frame: &Frame, at: &str) -> Markup {
+    let minutes = at.get(..16).unwrap_or(at).replace('T', " ");
+    let relative = time::from(at).and_then(|ms| relative(frame.now_ms, ms));
+    html! {
+        @if at.is_empty() { span.none { "–" } }
+        @else { time datetime=(at) title=(exact(at)) data-date="short" { (minutes) " UTC" } }
+        @if let Some(relative) = relative { " " span.dim { "· " (relative) } }
+    }
+}
+
+/// `2026-11-24 12:46:15 UTC`
+fn exact(at: &str) -> String {
+    format!("{} UTC", at.get(..19).unwrap_or(at).replace('T', " "))
+}
+
+/// `3 min ago`; none when it is longer than a month ago.
+fn relative(now_ms: i64, ms: i64) -> Option<String> {
     let seconds = (now_ms - ms).abs() / 1000;
     let (count, unit) = match seconds {
-        0..45 => return "just now".to_owned(),
+        0..45 => return Some("just now".to_owned()),
         45..3570 => ((seconds + 30) / 60, "min"),
         3570..84_600 => ((seconds + 1800) / 3600, "h"),
         84_600..2_592_000 => match (seconds + 43_200) / 86_400 {
             1 => (1, "day"),
             days => (days, "days"),
         },
-        _ => return time::format(ms).get(..10).unwrap_or_default().to_owned(),
+        _ => return None,
     };
-    if ms > now_ms { format!("in {count} {unit}") } else { format!("{count} {unit} ago") }
+    Some(if ms > now_ms { format!("in {count} {unit}") } else { format!("{count} {unit} ago") })
 }
 
 /// Millionths of a dollar in dollars, with as many decimals as matter.
@@ -381,15 +399,15 @@ mod tests {
     fn times_are_told_as_people_tell_them() {
         let now = 1_795_316_794_000;
         for (ago_s, expected) in [
-            (10, "just now"),
-            (60, "1 min ago"),
-            (3 * 3600, "3 h ago"),
-            (86_400, "1 day ago"),
-            (5 * 86_400, "5 days ago"),
-            (-600, "in 10 min"),
-            (90 * 86_400, "2026-08-24"),
+            (10, Some("just now")),
+            (60, Some("1 min ago")),
+            (3 * 3600, Some("3 h ago")),
+            (86_400, Some("1 day ago")),
+            (5 * 86_400, Some("5 days ago")),
+            (-600, Some("in 10 min")),
+            (90 * 86_400, None),
         ] {
-            assert_eq!(relative(now, now - ago_s * 1000), expected);
+            assert_eq!(relative(now, now - ago_s * 1000).as_deref(), expected);
         }
     }
 

@@ -45,7 +45,6 @@ fn new(frame: &Frame, _: &[Value]) -> Markup {
         strip,
         html! {
             (form.wrap(&[], "/dashboard/simulations/personas/{id}", html! { (fields(&form)) (send("Create persona", simulations::BASE)) }))
-            (layout::module("form.js"))
         },
     )
 }
@@ -80,7 +79,6 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         strip,
         html! {
             (form.wrap(&[("id", persona_id)], &link(BASE, persona_id), html! { (fields(&form)) (send("Save", simulations::BASE)) }))
-            (layout::module("form.js"))
         },
     )
 }

@@ -6,10 +6,11 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, destroy};
 use crate::dashboard::pages::parts::{
-    Tone, at, counted, facts, id, link, list, name_of, number, read, section, status, table, text, when,
-    words,
+    Tone, at, counted, date, facts, id, link, list, name_of, number, read, section, status, table, text,
+    when, words,
 };
-use crate::dashboard::pages::{read_of, simulations, timeline};
+use crate::dashboard::pages::timeline::{self, Mark};
+use crate::dashboard::pages::{read_of, simulations};
 
 /// One run.
 pub const ONE: Page = Page {
@@ -82,11 +83,9 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     let simulation_id = text(run, "simulation_id");
     let seed = number(run, "seed").to_string();
     let evaluations = list(run, "evaluations");
-    let failing: Vec<i64> = evaluations
-        .iter()
-        .filter(|one| at(one, "passed") == false)
-        .filter_map(|one| at(one, "matched_index").as_i64())
-        .collect();
+    let rows = list(run, "transcript");
+    let failing: Vec<Mark> =
+        evaluations.iter().filter(|one| at(one, "passed") == false).map(|one| mark(one, rows)).collect();
     let again = [("id", simulation_id), ("mode", text(run, "mode")), ("seed", seed.as_str())];
     let strip = Strip {
         title: name_of(simulations, simulation_id),
@@ -105,7 +104,6 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         ],
         ..Strip::default()
     };
-    let rows = list(run, "transcript");
     layout::page(
         frame,
         strip,
@@ -114,7 +112,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 @if !text(run, "error/message").is_empty() {
                     div.problem { p { (text(run, "error/message")) } p.help { code { (text(run, "error/code")) } } }
                 }
-                (evaluations_of(evaluations, is_going(run)))
+                (evaluations_of(evaluations, rows, is_going(run)))
                 @if at(run, "call").is_object() { (timeline::trace(at(run, "call"), &assistant)) }
             }
             div.beside {
@@ -125,9 +123,10 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 }
                 aside {
                     (section("Run", facts(&[
-                        ("Started", when(frame, text(run, "created_at"))),
+                        ("Started", date(frame, text(run, "created_at"))),
                         ("By", html! { (simulations::mode(run)) }),
                         ("Turns", html! { (number(run, "turns")) }),
+                        ("Batch", html! { @if text(run, "batch_id").is_empty() { span.none { "–" } } @else { a href=(link("/dashboard/simulations/batches", text(run, "batch_id"))) { "Open the batch" } } }),
                         ("Seed", html! { (id(&seed)) }),
                         ("Assistant", html! { a href=(link("/dashboard/assistants", text(run, "assistant_id"))) dir="auto" { (assistant) } " revision " (number(run, "assistant_revision")) }),
                         ("Cost", html! { (simulations::cost(run)) }),
@@ -144,7 +143,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-fn evaluations_of(evaluations: &[Value], going: bool) -> Markup {
+fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup {
     let passed = evaluations.iter().filter(|one| at(one, "passed") == true).count();
     html! {
         h2 { "Evaluations" @if !evaluations.is_empty() { span.dim { " – " (passed) " of " (evaluations.len()) " passed" } } }
@@ -156,11 +155,30 @@ fn evaluations_of(evaluations: &[Value], going: bool) -> Markup {
                     tr {
                         td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Passed")), Some(false) => (status(Tone::Bad, "Failed")), None => (status(Tone::Warn, "Not decided")) } }
                         td dir="auto" { (criterion(one)) }
-                        td.wide dir="auto" { (text(one, "reason")) @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } } }
+                        td.wide dir="auto" { (text(one, "reason"))
+                            @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } }
+                            @else if at(one, "passed") == false && !rows.is_empty() { " " a href={ "#" (timeline::missing_id(mark(one, rows).index)) } { "Show where" } }
+                        }
                     }
                 } }))
         }
     }
+}
+
+/// Where an evaluation failed: at the row that decides, else after the last one that it reads.
+fn mark(one: &Value, rows: &[Value]) -> Mark {
+    let told = html! { (criterion(one)) " – " (text(one, "reason")) };
+    if let Some(index) = at(one, "matched_index").as_i64() {
+        return Mark { index, decides: true, told };
+    }
+    let reads = |row: &&Value| match (text(one, "role"), text(row, "role")) {
+        ("assistant", role) => role == "assistant",
+        ("user", role) => matches!(role, "user" | "dtmf"),
+        ("tool", role) => matches!(role, "tool_call" | "tool_result"),
+        _ => true,
+    };
+    let last = rows.iter().rev().find(reads).or_else(|| rows.last());
+    Mark { index: last.map_or(0, |row| number(row, "index")), decides: false, told }
 }
 
 fn criterion(one: &Value) -> Markup {
@@ -221,7 +239,7 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
             div.half {
                 @for run in sides {
                     @let assistant = name_of(assistants, text(run, "assistant_id"));
-                    @let first = apart.map(|row| i64::try_from(row).unwrap_or_default());
+                    @let first = apart.map(|row| Mark { index: i64::try_from(row).unwrap_or_default(), decides: true, told: html! {} });
                     section.part {
                         div.row { h2 { a href=(link(BASE, text(run, "id"))) { "Run of " (when(frame, text(run, "created_at"))) } } (verdict(run)) }
                         p.help { "revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }

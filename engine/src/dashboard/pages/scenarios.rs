@@ -99,7 +99,6 @@ fn create(frame: &Frame, current: &Value) -> Markup {
         strip,
         html! {
             (form.wrap(&[], "/dashboard/simulations/scenarios/{id}", html! { (fields(&form)) (send("Create scenario", simulations::BASE)) }))
-            (layout::module("form.js"))
         },
     )
 }
@@ -134,7 +133,6 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         strip,
         html! {
             (form.wrap(&[("id", scenario_id)], &link(BASE, scenario_id), html! { (fields(&form)) (send("Save", simulations::BASE)) }))
-            (layout::module("form.js"))
         },
     )
 }

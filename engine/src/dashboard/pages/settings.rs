@@ -6,7 +6,7 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};
 use crate::dashboard::pages::parts::{
-    at, facts, id, list, money, number, read, section, snippet, text, when,
+    at, date, facts, id, list, money, number, read, section, snippet, text,
 };
 use crate::dashboard::pages::read_of;
 
@@ -58,7 +58,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     (form.field("call_retention_days"))
                     (form.field("recording_retention_days"))
                 }
-                div.row { button.primary { "Save" } span.help { "Created " (when(frame, text(workspace, "created_at"))) } }
+                div.row { button.primary { "Save" } span.help { "Created " (date(frame, text(workspace, "created_at"))) } }
             })))
             (section("Connect an MCP client", html! {
                 p { "Put a " a href="/dashboard/keys" { "key" } " in place of " code { "YOUR_API_KEY" } "." }

@@ -104,7 +104,7 @@ fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
     html! {
         @if !having.is_empty() {
             form.filters method="post" action="/dashboard/do/start_simulation_batch" {
-                (carried(frame, BASE))
+                (carried(frame, "/dashboard/simulations/batches/{batch_id}"))
                 label { "Run everything of"
                     select name="assistant_id" {
                         @for assistant in &having {

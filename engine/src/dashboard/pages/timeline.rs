@@ -70,17 +70,39 @@ fn block(row: &Value, length: i64) -> Markup {
     }
 }
 
-/// The transcript: a row for each line, key and tool call, in step with the line of time. `failing` is the row that an
-/// evaluation points at.
-pub fn transcript(rows: &[Value], assistant: &str, failing: &[i64]) -> Markup {
+/// What an evaluation that failed says about a transcript.
+pub struct Mark {
+    /// The row that it is told at.
+    pub index: i64,
+    /// Whether this row is why it failed. Else it read all rows as far as this one, and missed something.
+    pub decides: bool,
+    /// What failed, and why.
+    pub told: Markup,
+}
+
+/// The id of what is told after a row.
+pub fn missing_id(index: i64) -> String {
+    format!("after-row-{index}")
+}
+
+/// The transcript: a row for each line, key and tool call, in step with the line of time.
+pub fn transcript(rows: &[Value], assistant: &str, marks: &[Mark]) -> Markup {
     html! {
         ol.talk {
             @for row in rows {
                 @let index = number(row, "index");
-                li id={ "row-" (index) } class={ (class(row)) @if failing.contains(&index) { " failing" } }
+                @let (decided, missed): (Vec<&Mark>, Vec<&Mark>) = marks.iter().filter(|mark| mark.index == index).partition(|mark| mark.decides);
+                li id={ "row-" (index) } class={ (class(row)) @if !decided.is_empty() { " failing" } }
                     data-start=(number(row, "start_ms")) data-end=(number(row, "end_ms")) {
                     button.at type="button" data-seek=(number(row, "start_ms")) { (moment(number(row, "start_ms"))) }
                     (said(row, rows, assistant))
+                    @for mark in decided { @if !mark.told.0.is_empty() { small.bad dir="auto" { "Failed: " (mark.told) } } }
+                }
+                @if !missed.is_empty() {
+                    li.failing id=(missing_id(index)) {
+                        b { "Missing" }
+                        div { @for mark in missed { p dir="auto" { (mark.told) } } }
+                    }
                 }
             }
         }

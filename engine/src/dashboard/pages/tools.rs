@@ -1,12 +1,13 @@
 //! Tools: HTTP endpoints that an assistant calls during a conversation.
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, act, destroy, sentence};
 use crate::dashboard::pages::parts::{
     Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
+    words,
 };
 use crate::dashboard::pages::{list_of, read_of};
 
@@ -83,7 +84,30 @@ fn fields(form: &Form<'_>) -> Markup {
             (form.field("timeout_ms"))
         }
         (form.field("parameters"))
-        div.part.preview data-preview="f-parameters" hidden { h3 { "What the assistant fills in" } div {} }
+        (preview(&form.json("parameters")))
+    }
+}
+
+/// What the assistant fills in, as the form that the schema describes. The script draws it again while it is typed.
+fn preview(schema: &Value) -> Markup {
+    let properties = at(schema, "properties").as_object();
+    let required = |name: &str| list(schema, "required").iter().any(|other| other == name);
+    html! {
+        fieldset.preview disabled data-preview="f-parameters" hidden[properties.is_none_or(Map::is_empty)] {
+            legend { "What the assistant fills in" }
+            div { @for (name, property) in properties.into_iter().flatten() {
+                label {
+                    span { (name) @if required(name) { " (required)" } }
+                    @match text(property, "type") {
+                        _ if at(property, "enum").is_array() => select { @for choice in list(property, "enum") { option { (choice.as_str().map_or_else(|| choice.to_string(), words)) } } },
+                        "boolean" => input type="checkbox";,
+                        "integer" | "number" => input type="number";,
+                        _ => input;,
+                    }
+                    @if !text(property, "description").is_empty() { small.help { (text(property, "description")) } }
+                }
+            } }
+        }
     }
 }
 
@@ -109,7 +133,6 @@ fn new(frame: &Frame, _: &[Value]) -> Markup {
         strip,
         html! {
             (form.wrap(&[], "/dashboard/tools/{id}", html! { (fields(&form)) (send("Create tool", BASE)) }))
-            (layout::module("form.js"))
         },
     )
 }
@@ -174,7 +197,6 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                     }))
                 }
             }
-            (layout::module("form.js"))
         },
     )
 }

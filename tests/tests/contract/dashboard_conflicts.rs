@@ -1,0 +1,138 @@
+//! Two people edit the same assistant in the dashboard: nothing that either of them changed is lost unasked.
+use serde_json::json;
+use sidetone_tests::World;
+use sidetone_tests::visitor::{Visitor, text};
+
+fn address(name: &str) -> String {
+    format!("{name}-{}@conflicts.example", std::process::id())
+}
+
+/// Somebody with an assistant, its id and the path of its page.
+fn editor(world: &World, name: &str) -> (Visitor, String, String) {
+    let mut visitor = Visitor::signed_in(world, &address(name));
+    let fields = [
+        ("name", "Front desk"),
+        ("instructions", "Be kind."),
+        ("first_message", "Hello."),
+        ("speech.filler", "One moment."),
+        ("_then", "/dashboard/assistants/{id}?"),
+    ];
+    let made = visitor.act("create_assistant", "/dashboard/keys", &fields);
+    let id = made.header("location").unwrap().split(['/', '?']).nth(3).unwrap().to_owned();
+    let page = format!("/dashboard/assistants/{id}");
+    (visitor, id, page)
+}
+
+/// The control of a field in a page: from its name to the end of its element.
+fn control<'a>(page: &'a str, name: &str) -> &'a str {
+    let at = page.find(&format!(" id=\"f-{name}\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+    let rest = &page[at..];
+    &rest[..rest.find("</textarea>").unwrap_or(rest.len()).min(rest.find("<p ").unwrap_or(rest.len()))]
+}
+
+#[test]
+fn only_what_both_changed_is_asked_for() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "merge");
+    let theirs = [
+        ("id", id.as_str()),
+        ("_revision", "1"),
+        ("name", "Reception"),
+        ("instructions", "Be very kind."),
+        ("first_message", "Hello."),
+        ("speech.filler", "One moment."),
+    ];
+    assert_eq!(visitor.act("update_assistant", &page, &theirs).status, 303);
+    let mine = [
+        ("id", id.as_str()),
+        ("_revision", "1"),
+        ("name", "Front desk"),
+        ("instructions", "Be brief."),
+        ("first_message", "Good morning."),
+        ("speech.filler", "One moment."),
+    ];
+    let stale = visitor.act("update_assistant", &page, &mine);
+    assert_eq!(stale.status, 409, "{stale:?}");
+    let shown = text(&stale);
+    assert!(
+        shown.contains("Somebody changed it meanwhile") && !shown.contains("repeat the change"),
+        "{shown}"
+    );
+    let choices: Vec<&str> =
+        shown.split("name=\"_use.").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(choices, ["instructions", "instructions"], "one field, two versions");
+    assert!(
+        shown.contains("form=\"form-update_assistant\"") && shown.contains("id=\"form-update_assistant\"")
+    );
+    assert!(control(&shown, "name").contains("value=\"Reception\""), "what only they changed is taken over");
+    assert!(control(&shown, "first_message").contains("Good morning."), "what only I changed stays");
+    assert!(control(&shown, "instructions").contains("Be brief."), "{shown}");
+    assert!(shown.contains("name=\"_revision\" value=\"2\""), "the next save is about what was just seen");
+
+    // What the page's form sends after the choice of theirs: my text stands in the field, and gives way.
+    let chosen = [
+        ("id", id.as_str()),
+        ("_revision", "2"),
+        ("_use.instructions", "theirs"),
+        ("name", "Reception"),
+        ("instructions", "Be brief."),
+        ("first_message", "Good morning."),
+        ("speech.filler", "One moment."),
+    ];
+    assert_eq!(visitor.act("update_assistant", &page, &chosen).status, 303);
+    let saved = visitor.get(&format!("/dashboard/api/assistants/{id}"));
+    let found = json!([saved["name"], saved["instructions"], saved["first_message"], saved["revision"]]);
+    assert_eq!(found, json!(["Reception", "Be very kind.", "Good morning.", 3]));
+    let mine = [
+        ("id", id.as_str()),
+        ("_revision", "3"),
+        ("_use.instructions", "mine"),
+        ("instructions", "Be brief."),
+    ];
+    assert_eq!(visitor.act("update_assistant", &page, &mine).status, 303);
+    assert_eq!(visitor.get(&format!("/dashboard/api/assistants/{id}"))["instructions"], "Be brief.");
+}
+
+/// A form that failed for another reason still belongs to the revision that was read: sent again, it meets the change.
+#[test]
+fn a_form_with_a_mistake_does_not_forget_what_it_was_read_from() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "mistake");
+    let theirs = [("id", id.as_str()), ("_revision", "1"), ("first_message", "Welcome.")];
+    assert_eq!(visitor.act("update_assistant", &page, &theirs).status, 303);
+    let mistaken = [("id", id.as_str()), ("_revision", "1"), ("name", ""), ("first_message", "Hello.")];
+    let reply = visitor.act("update_assistant", &page, &mistaken);
+    assert_eq!(reply.status, 422, "{reply:?}");
+    let shown = text(&reply);
+    assert!(shown.contains("name=\"_revision\" value=\"1\""), "{shown}");
+    assert!(control(&shown, "first_message").contains("Hello."), "{shown}");
+}
+
+#[test]
+fn what_both_attached_stays_attached() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "attached");
+    let mut tool = |name: &str| {
+        let fields = [("name", name), ("url", "https://a.example/x"), ("parameters", r#"{"type":"object"}"#)];
+        let made = visitor.act("create_tool", "/dashboard/tools/new", &fields);
+        assert_eq!(made.status, 200, "{made:?}");
+        let tools = visitor.get("/dashboard/api/tools");
+        let one = tools.json.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap().clone();
+        one["id"].as_str().unwrap().to_owned()
+    };
+    let (theirs, mine) = (tool("theirs"), tool("mine"));
+    let save = |visitor: &mut Visitor, revision: &str, ids: &[&str]| {
+        let mut fields = vec![("id", id.as_str()), ("_revision", revision), ("tool_ids", "")];
+        fields.extend(ids.iter().map(|id| ("tool_ids", *id)));
+        visitor.act("set_assistant_tools", &page, &fields)
+    };
+    assert_eq!(save(&mut visitor, "1", &[&theirs]).status, 303);
+    let stale = save(&mut visitor, "1", &[&mine]);
+    assert_eq!(stale.status, 409, "{stale:?}");
+    let shown = text(&stale);
+    for id in [&theirs, &mine] {
+        let ticked = shown.split("<input").find(|input| input.contains(&format!("value=\"{id}\""))).unwrap();
+        assert!(ticked.contains(" checked"), "{ticked}");
+    }
+    assert!(!shown.contains("_use."), "nothing to choose: {shown}");
+}
