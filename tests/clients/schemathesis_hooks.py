@@ -27,11 +27,11 @@ def send_from_elsewhere(session, request, **options):
     key = request.headers.get("Idempotency-Key")
     if isinstance(key, bytes):
         key = key.decode("latin-1")
-    # Malformed keys must be rejected every time.
-    if key and re.fullmatch(r"[!-~]{1,255}", key):
-        if key in keys:
+    # Malformed keys must be rejected every time. A valid one may have spaces; those around it are no part of it.
+    if key and re.fullmatch(r"[ -~]{1,255}", key.strip()):
+        if key.strip() in keys:
             del request.headers["Idempotency-Key"]
-        keys.add(key)
+        keys.add(key.strip())
     return send(session, request, **options)
 
 
