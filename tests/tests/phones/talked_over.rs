@@ -159,3 +159,10 @@ fn as_many_words_as_the_author_wants_cut_a_line() {
     assert!(row["interrupted"] == true && row["intended_text"] == LINE, "{}", over.call);
     assert_eq!(texts(&over.call, "user"), ["No, stop, wait, please."]);
 }
+
+#[test]
+fn fewer_words_than_the_author_wants_only_pause_a_line() {
+    let speech = json!({"interruption_words_min": 4});
+    let over = talk_over(("vonage", TRANSCRIBER), speech, 800, &["No, stop."], LINE_MS);
+    assert!(over.clears > 0 && over.is_whole() > 200, "paused: {}", over.call);
+}
