@@ -167,3 +167,12 @@ fn fewer_words_than_the_author_wants_only_pause_a_line() {
     let over = talk_over(("vonage", TRANSCRIBER), speech, 800, &["No, stop."], LINE_MS);
     assert!(over.clears > 0 && over.is_whole() > 200, "paused: {}", over.call);
 }
+
+/// A transcriber that tells single words tells those of an echo first: they are no interruption until they are no echo.
+#[test]
+fn the_first_words_of_an_echo_only_pause_a_line() {
+    let echo = "the front desk of the house";
+    let over = talk_over(("telnyx", TRANSCRIBER), json!({}), 1_200, &[echo], LINE_MS);
+    assert!(over.clears > 0 && over.is_whole() > 200, "paused: {}", over.call);
+    assert_eq!(over.call["transcript"].as_array().unwrap().len(), 1, "{}", over.call);
+}
