@@ -232,6 +232,9 @@ pub(super) async fn set_role(visit: &Visit<'_>, session: &Session, fields: &Fiel
     let role = role(fields)?;
     // The guard goes before: the last statement says whether there is such a person.
     let mut statements = keep_an_admin(id, role == Role::Admin);
+    if role != Role::Admin {
+        statements.push(withdraw_of(id));
+    }
     statements.push(sql!(
         "UPDATE memberships SET role = :role WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
         role = role.as_str(),
@@ -248,20 +251,23 @@ pub(super) async fn remove(visit: &Visit<'_>, session: &Session, fields: &Fields
     let mut context = context(visit, session, operation, Some(id));
     context.check_role(!is_self)?;
     let mut statements = keep_an_admin(id, false);
-    if !is_self {
-        // Otherwise an admin who is removed could come back by an invitation that they made before.
-        statements.push(sql!(
-            "DELETE FROM invitations WHERE workspace_id = :ws AND (invited_by = :id
-               OR email = (SELECT email FROM accounts WHERE id = :id))
-             AND EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :ws AND account_id = :id)",
-            id = id
-        ));
-    }
+    statements.push(withdraw_of(id));
     statements.push(sql!(
         "DELETE FROM memberships WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
         id = id
     ));
     one(write(&mut context, statements).await?, "person")
+}
+
+/// Withdraws the invitations that a member made and those to their address: who is removed, made a member or has left could
+/// otherwise come back by one, as what they were.
+fn withdraw_of(id: &str) -> Statement {
+    sql!(
+        "DELETE FROM invitations WHERE workspace_id = :ws AND (invited_by = :id
+           OR email = (SELECT email FROM accounts WHERE id = :id))
+         AND EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :ws AND account_id = :id)",
+        id = id
+    )
 }
 
 /// Refuses a change after which the workspace would have no admin.

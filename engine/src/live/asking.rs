@@ -38,9 +38,10 @@ impl CostLimit {
         self.microusd - spent.microusd
     }
 
-    /// Whether the model may be asked after `spent`. [`RULES_MODEL`] is free and always allowed.
+    /// Whether the model may be asked after `spent`. [`RULES_MODEL`] is free, and always allowed where nothing else costs
+    /// anything: its answers may be spoken by a voice that does.
     pub(crate) fn allows(self, model: &str, spent: Cost) -> bool {
-        model == RULES_MODEL || self.left_microusd(spent) > 0
+        (model == RULES_MODEL && spent.microusd == 0) || self.left_microusd(spent) > 0
     }
 }
 
@@ -64,5 +65,20 @@ pub(crate) async fn ask_assistant(
     match model {
         Ok(model) => model.reply(services.ports(), turn, left_microusd, written).await.into(),
         Err(failure) => Err(failure.clone()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_model_is_asked_until_its_voice_has_used_up_the_limit() {
+        let limit = CostLimit { microusd: 50_000 };
+        let spent = |microusd| Cost { microusd, ..Cost::default() };
+        assert!(CostLimit { microusd: 0 }.allows(RULES_MODEL, spent(0)), "nothing costs anything");
+        assert!(limit.allows(RULES_MODEL, spent(49_999)) && limit.allows("openai/x", spent(49_999)));
+        assert!(!limit.allows(RULES_MODEL, spent(50_000)) && !limit.allows("openai/x", spent(50_000)));
+        assert!(!CostLimit { microusd: 0 }.allows("openai/x", spent(0)));
     }
 }

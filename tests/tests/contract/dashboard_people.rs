@@ -122,6 +122,26 @@ fn who_is_removed_comes_back_by_no_earlier_invitation() {
 }
 
 #[test]
+fn who_is_made_a_member_or_leaves_becomes_no_admin_by_an_earlier_invitation() {
+    for leaves in [false, true] {
+        let world = World::new();
+        let (anna, ben, other) = (address("owner"), address("second"), address("back-door"));
+        let mut admin = Visitor::signed_in(&world, &anna);
+        let mut second = Visitor::signed_in(&world, &ben);
+        let link = admin.invite(&ben, "admin");
+        assert_eq!(second.join(&link), 303);
+        let back_door = second.invite(&other, "admin");
+        let id = admin.account_of(&ben);
+        let done = match leaves {
+            true => second.act("remove_person", PEOPLE, &[("id", &id)]),
+            false => admin.act("set_role", PEOPLE, &[("id", &id), ("role", "member")]),
+        };
+        assert_eq!(done.status, 303, "{done:?}");
+        assert_eq!(Visitor::signed_in(&world, &other).join(&back_door), 404);
+    }
+}
+
+#[test]
 fn one_person_is_not_sent_invitations_without_end() {
     let world = World::new();
     let mut admin = Visitor::signed_in(&world, &address("sender"));

@@ -20,7 +20,7 @@ impl Voice {
             Heard::VoiceBegan => self.voice_began(now_ms),
             Heard::VoiceEnded => self.voice_ended(now_ms),
             Heard::Words(text) => {
-                if self.is_speaking() && self.interrupts(&text) {
+                if self.is_speaking() && self.interrupts(&text, Echo::No) {
                     self.interrupt_if_allowed(now_ms);
                 }
                 if !self.is_speaking() {
@@ -41,7 +41,7 @@ impl Voice {
             Heard::WentOn => self.events.push_back(VoiceEvent::WentOn),
             Heard::Said { text, duration_ms, until_ms } => {
                 self.words_so_far.clear();
-                let interrupts = self.interrupts(&text);
+                let interrupts = self.interrupts(&text, Echo::Possible);
                 self.person.is_answer = false;
                 // An acknowledgement or an echo of a line is no turn; nor are fewer words than interrupt it.
                 if self.is_speaking() && !interrupts {
@@ -58,20 +58,17 @@ impl Voice {
         }
     }
 
-    /// Whether words over the assistant's speech are a turn of the person, which interrupts it.
-    fn interrupts(&self, text: &str) -> bool {
+    /// Whether words over the assistant's speech are a turn of the person, which interrupts it. At most this much of them may
+    /// be its echo: the first word of one is also a word that people say, so it waits for more.
+    fn interrupts(&self, text: &str, echo_at_most: Echo) -> bool {
         // "Yes" at the end of a question is no acknowledgement, and all that there is to say.
         let is_enough = self.person.is_answer
             || words_of(text).len() >= self.turn_taking.interruption_words_min
                 && !self.is_acknowledgement(text);
-        is_enough && !self.is_echo(text)
+        is_enough && echo(text, &self.spoken_text) <= echo_at_most
     }
 
     fn is_acknowledgement(&self, text: &str) -> bool {
         is_backchannel(text, &self.turn_taking.language)
-    }
-
-    fn is_echo(&self, text: &str) -> bool {
-        echo(text, &self.spoken_text) == Echo::Yes
     }
 }
