@@ -337,6 +337,31 @@ fn the_first_paint_is_small() {
     assert!(css.len() < 24_000, "{} bytes of style", css.len());
 }
 
+/// Pages get no more of the calls in a list than these fields.
+#[test]
+fn what_lists_show_of_calls_is_read() {
+    for (name, case) in cases() {
+        let page = page_at(case["page"].as_str().unwrap());
+        let mut read = case.clone();
+        for (at, _) in page.reads.iter().enumerate().filter(|(_, read)| read.operation == "list_calls") {
+            for call in read["answers"][at]["calls"].as_array_mut().into_iter().flatten() {
+                let fields = call.as_object_mut().unwrap();
+                fields.retain(|field, _| pages::OF_CALL.iter().any(|(known, _)| known == field));
+                for (field, inner) in pages::OF_CALL.iter().filter(|(_, inner)| !inner.is_empty()) {
+                    let value = &mut fields[*field];
+                    if let Some(part) = value.as_object_mut() {
+                        part.retain(|name, _| inner.contains(&name.as_str()));
+                    }
+                    for line in value.as_array_mut().into_iter().flatten() {
+                        line.as_object_mut().unwrap().retain(|name, _| inner.contains(&name.as_str()));
+                    }
+                }
+            }
+        }
+        assert!(render(page, &read) == render(page, &case), "{name} shows more of a call than is read");
+    }
+}
+
 #[test]
 fn two_hundred_calls_are_two_hundred_rows() {
     let mut case = cases().remove("calls").unwrap();

@@ -28,6 +28,25 @@ const NAMES: &[&str] = &[
     "limit",
 ];
 
+/// What pages show of the calls in a list, and of an object in one or of the first lines in one; the rest is not read.
+pub const OF_CALL: &[(&str, &[&str])] = &[
+    ("id", &[]),
+    ("assistant_id", &[]),
+    ("source", &[]),
+    ("status", &[]),
+    ("from", &[]),
+    ("to", &[]),
+    ("started_at", &[]),
+    ("duration_ms", &[]),
+    ("outcome", &[]),
+    ("ended_reason", &[]),
+    ("fault", &[]),
+    ("turns", &[]),
+    ("transcript", &["role", "text"]),
+    ("analysis", &["summary"]),
+    ("costs", &["total_microusd"]),
+];
+
 /// The list.
 pub const PAGE: Page = Page {
     path: "/dashboard/calls",
@@ -87,13 +106,15 @@ pub fn rows_of(frame: &Frame, rows: &[Value], assistants: &Value) -> Markup {
         },
         html! {
             @for call in rows {
+                @let assistant = name_of(assistants, text(call, "assistant_id"));
+                @let started = when(frame, text(call, "started_at"));
                 tr {
-                    td.fit.wide { (when(frame, text(call, "started_at"))) }
+                    td.fit.wide { (started) }
                     td.cap.far {
                         a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) }
-                        span.two.narrow { (when(frame, text(call, "started_at"))) " · " bdi { (name_of(assistants, text(call, "assistant_id"))) } }
+                        span.two.narrow { (started) " · " bdi { (assistant) } }
                     }
-                    td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
+                    td.cap.wide dir="auto" { (assistant) }
                     td.wrap.wide dir="auto" { (gist(call)) }
                     td.fit { (state(call)) }
                     td.num.fit.wide { (length(call)) }

@@ -38,6 +38,7 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Strip};
 use crate::dashboard::pages::parts::text;
 
+pub use self::calls::OF_CALL;
 pub(super) use self::other_workspace::{OtherWorkspace, other_workspace};
 pub use self::sign_in::{SignIn, sign_in};
 

@@ -25,6 +25,10 @@ pub fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     if path.is_empty() {
         return value;
     }
+    // Most paths are a name, and a long list asks for thousands.
+    if !path.contains('/') {
+        return value.get(path).unwrap_or(&Value::Null);
+    }
     path.split('/').try_fold(value, |value, name| value.get(name)).unwrap_or(&Value::Null)
 }
 
