@@ -1,6 +1,4 @@
 //! Shows a page: runs its reads in the name of the session and renders what they answer.
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::Response;
 use serde_json::{Map, Value};
@@ -13,6 +11,7 @@ use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
 use crate::operations;
 use crate::operations::context::{Actor, Context, Identity, Principal};
+use crate::operations::listing;
 use crate::operations::validate::Strictness;
 use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
@@ -114,7 +113,7 @@ async fn base(
         return Ok(Value::Null);
     }
     // The list is newest first: the one after the next newer one.
-    let after = URL_SAFE_NO_PAD.encode(next.to_string());
+    let after = listing::cursor(&next.to_string());
     let query = [("after".to_owned(), after), ("limit".to_owned(), "1".to_owned())];
     match run_read(visit, session, &REVISIONS, values, &query, &mut Vec::new()).await {
         Ok(mut found) => Ok(found.get_mut(0).map(Value::take).unwrap_or_default()),

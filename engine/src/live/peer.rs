@@ -171,21 +171,6 @@ impl PeerEvent {
         events
     }
 
-    /// Whether the event says how much of a line was played.
-    #[must_use]
-    pub const fn is_about_a_line(&self) -> bool {
-        matches!(
-            self,
-            Self::LineBegan { .. }
-                | Self::Paused
-                | Self::Resumed
-                | Self::Spoken
-                | Self::Interrupted { .. }
-                | Self::BrokeOff { .. }
-                | Self::Heard { .. }
-        )
-    }
-
     /// The matching input of the conversation.
     #[must_use]
     pub fn into_input(self) -> Input {

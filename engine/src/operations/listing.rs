@@ -47,6 +47,11 @@ impl Part {
     }
 }
 
+/// What continues a list after the row with this key.
+pub(crate) fn cursor(key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(key)
+}
+
 /// A list whose rows are in a table.
 pub(crate) struct List<T> {
     /// The table.
@@ -179,7 +184,7 @@ impl Body {
     /// The response; `found` says how many rows there are.
     fn finish(mut self, found: i64) -> Output {
         self.text.push_str(if self.rows == 0 { "[]" } else { "]" });
-        let next = (found > self.rows).then(|| Next::after(URL_SAFE_NO_PAD.encode(&self.last_key)));
+        let next = (found > self.rows).then(|| Next::after(cursor(&self.last_key)));
         Output { next, ..Output::text(200, self.text) }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod context;
 mod field_at_fault;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
-mod listing;
+pub(crate) mod listing;
 pub(crate) mod numbers;
 pub mod operation;
 mod paging;

@@ -1,4 +1,6 @@
 //! Available models, voices and transcribers, and their prices.
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -98,6 +100,14 @@ pub struct Model {
     output_microusd_per_1m_tokens: Option<u64>,
 }
 
+/// What the operator has described of a provider.
+fn described<'a, S>(
+    all: &'a BTreeMap<String, S>,
+    provider: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a S)> {
+    all.iter().filter(move |(name, _)| provider_of(name) == Some(provider))
+}
+
 async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
     let speech = &context.services.config().speech;
@@ -110,8 +120,10 @@ async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     };
     let mut rates = vec![rate(BUILTIN, BROWSER, Some(0)), rate(BUILTIN, TONE, Some(0))];
     for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_speak()) {
-        let described = speech.voices.iter().filter(|(voice, _)| provider_of(voice) == Some(name.as_str()));
-        rates.extend(described.map(|(voice, settings)| rate(name, voice, settings.microusd_per_1k_chars)));
+        rates.extend(
+            described(&speech.voices, name)
+                .map(|(voice, settings)| rate(name, voice, settings.microusd_per_1k_chars)),
+        );
         rates.push(rate(name, &format!("{name}/*"), None));
     }
     listing::of_all(&input.query()?, &rates, |rate| &rate.voice)
@@ -130,8 +142,10 @@ async fn transcription_rates(context: &mut Context, input: &Input) -> Result<Out
     };
     let mut rates = vec![rate(BUILTIN, TONE, Some(0))];
     for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_hear()) {
-        let described = speech.transcribers.iter().filter(|(one, _)| provider_of(one) == Some(name.as_str()));
-        rates.extend(described.map(|(one, settings)| rate(name, one, settings.microusd_per_minute)));
+        rates.extend(
+            described(&speech.transcribers, name)
+                .map(|(one, settings)| rate(name, one, settings.microusd_per_minute)),
+        );
         if provider_of(default) == Some(name.as_str()) && !speech.transcribers.contains_key(default) {
             rates.push(rate(name, default, None));
         }
@@ -167,12 +181,10 @@ async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             models.push(model(RULES_MODEL, &rates));
             continue;
         }
-        let is_here = |model: &str| provider_of(model) == Some(name);
-        let described = config.catalog.models.iter().filter(|(name, _)| is_here(name));
-        models.extend(described.map(|(name, settings)| model(name, settings)));
+        models.extend(described(&config.catalog.models, name).map(|(name, settings)| model(name, settings)));
         let mut any = model(&format!("{name}/*"), &ModelSettings::default());
-        any.default =
-            is_here(&config.default_model) && !config.catalog.models.contains_key(&config.default_model);
+        any.default = provider_of(&config.default_model) == Some(name)
+            && !config.catalog.models.contains_key(&config.default_model);
         models.push(any);
     }
     listing::of_all(&input.query()?, &models, |model| &model.model)

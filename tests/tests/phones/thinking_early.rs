@@ -66,17 +66,23 @@ fn hears_something(person: &Person) {
     person.hear_until("speech", |heard| heard.iter().any(|sample| sample.abs() > 1_000).then_some(()));
 }
 
-fn the_answer_is_ready_when_the_turn_ends(provider: &'static str) {
-    let (desk, term) = desk(provider, "fake/echo", true);
-    let line = format!("Early question of {}.", desk.number);
-    fakes::shared().will_hear(&term, &[&line]);
+/// A call in which this line is said, and the model is asked about it once. Returns the call.
+fn answered_once(desk: &Desk, line: &str) -> Value {
     let (id, mut person) = desk.connected();
     speak(&person);
     hears_something(&person);
     person.hang_up();
     let call = desk.over(&id);
-    assert_eq!(texts(&call, "user"), [&line]);
-    assert_eq!(asked(&line), 1, "the early answer is the answer");
+    assert_eq!(texts(&call, "user"), [line]);
+    assert_eq!(asked(line), 1, "the early answer is the answer");
+    call
+}
+
+fn the_answer_is_ready_when_the_turn_ends(provider: &'static str) {
+    let (desk, term) = desk(provider, "fake/echo", true);
+    let line = format!("Early question of {}.", desk.number);
+    fakes::shared().will_hear(&term, &[&line]);
+    let call = answered_once(&desk, &line);
     assert_eq!(call["transcript"][1]["role"], "assistant", "{call}");
     assert!(
         call["turns"][0]["model_first_ms"].as_i64() >= call["turns"][0]["transcript_ms"].as_i64(),
@@ -226,13 +232,7 @@ fn the_answer_is_ready_when_flux_ends_the_turn() {
     let (desk, term) = flux_desk();
     let line = format!("Early question of {}.", desk.number);
     fakes::shared_speech().will_hear(&term, &[&line]);
-    let (id, mut person) = desk.connected();
-    speak(&person);
-    hears_something(&person);
-    person.hang_up();
-    let call = desk.over(&id);
-    assert_eq!(texts(&call, "user"), [&line]);
-    assert_eq!(asked(&line), 1, "the early answer is the answer");
+    let call = answered_once(&desk, &line);
     let turn = &call["turns"][0];
     assert!(turn["model_first_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "held back: {turn}");
     // It was asked 300 ms after the last sound, and the turn ended after 700.

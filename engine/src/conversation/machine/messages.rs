@@ -159,8 +159,8 @@ impl Input {
         }
     }
 
-    /// Whether the input counts after the end, too: it says how much of a line was played, or what went wrong meanwhile.
-    pub(super) const fn counts_after_the_end(&self) -> bool {
+    /// Whether the input says how much of a line was played.
+    pub(crate) const fn is_about_a_line(&self) -> bool {
         matches!(
             self,
             Self::LineBegan { .. }
@@ -170,8 +170,12 @@ impl Input {
                 | Self::Interrupted { .. }
                 | Self::BrokeOff { .. }
                 | Self::Heard { .. }
-                | Self::Note { .. }
         )
+    }
+
+    /// Whether the input counts after the end, too: it is about a line, or says what went wrong meanwhile.
+    pub(super) const fn counts_after_the_end(&self) -> bool {
+        self.is_about_a_line() || matches!(self, Self::Note { .. })
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.

@@ -203,8 +203,13 @@ fn cut(row: &mut TranscriptRow, heard_permille: u32, end_ms: i64, transcript_byt
     row.text = heard_part(&intended, heard_permille).to_owned();
     row.interrupted = true;
     row.intended_text = Some(intended);
+    size_with_cut_row(row, others)
+}
+
+/// The transcript's size with a row that was cut, beside `others`. If both of its texts exceed the limit, it keeps the
+/// heard part.
+pub(super) fn size_with_cut_row(row: &mut TranscriptRow, others: usize) -> usize {
     if others.saturating_add(row_bytes(row)) > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-        // Both texts exceed the limit: keep the heard part.
         row.intended_text = None;
     }
     others.saturating_add(row_bytes(row))

@@ -1,7 +1,8 @@
 //! A spoken line that the model is still writing: it is said while it grows.
 use serde::{Deserialize, Serialize};
 
-use super::record::{BRACKETS_BYTES, row_bytes, text_bytes};
+use super::record::{BRACKETS_BYTES, text_bytes};
+use super::speech::size_with_cut_row;
 use super::{Conversation, Output, State};
 use crate::base::text::truncate;
 use crate::conversation::{
@@ -94,11 +95,8 @@ impl Conversation {
             row.text.truncate(row.text.trim_end().len());
             if !row.interrupted {
                 row.interrupted = true;
-                self.transcript_bytes = self.transcript_bytes.saturating_add(row_bytes(row));
-                if self.transcript_bytes > TRANSCRIPT_BYTES_MAX - BRACKETS_BYTES {
-                    // Both texts exceed the limit: keep the heard part. Fewer bytes than counted.
-                    row.intended_text = None;
-                }
+                // The row is counted twice: an upper bound.
+                self.transcript_bytes = size_with_cut_row(row, self.transcript_bytes);
             }
             if let Some(Message::Assistant { text }) = self.history.get_mut(line.message) {
                 *text = format!("{}…", row.text);

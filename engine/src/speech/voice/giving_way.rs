@@ -33,9 +33,6 @@ impl Voice {
         self.person.is_answer |= self.is_at_end_of_question(now_ms);
         self.events.push_back(VoiceEvent::VoiceBegan);
         self.give_way(now_ms);
-        if self.player.is_paused() {
-            self.person.resume_at_ms = Some(self.person.pause_ends_at_ms);
-        }
     }
 
     pub(super) fn voice_ended(&mut self, now_ms: i64) {
@@ -58,6 +55,8 @@ impl Voice {
             self.player.pause(now_ms);
             self.events.push_back(VoiceEvent::Paused);
             self.person.pause_ends_at_ms = now_ms + pause_ms;
+        }
+        if self.person.is_present && self.player.is_paused() {
             self.person.resume_at_ms = Some(self.person.pause_ends_at_ms);
         }
     }
