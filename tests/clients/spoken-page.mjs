@@ -46,7 +46,7 @@ const { api, link, text, press, shot, ended } = pageTools();
 const will = (say) => process.send({ say });
 const heardMs = async () => {
   process.send({});
-  const [{ heardMs }] = await once(process, 'message');
+  const [{ heardMs }] = await once(process, 'message', { signal: AbortSignal.timeout(15_000) });
   return heardMs;
 };
 

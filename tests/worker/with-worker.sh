@@ -23,7 +23,9 @@ PY
 )
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-coproc worker { SIDETONE_BOOTSTRAP_KEYS=$SIDETONE_KEY SIDETONE_TRUSTED_PROXIES=127.0.0.1 "$here/serve.sh" 2>"$log"; }
+# A caller that is a Node process and talks with CMD over IPC has put the channel into the environment. The Worker's own
+# Node would take messages from it.
+coproc worker { unset NODE_CHANNEL_FD; SIDETONE_BOOTSTRAP_KEYS=$SIDETONE_KEY SIDETONE_TRUSTED_PROXIES=127.0.0.1 "$here/serve.sh" 2>"$log"; }
 script=$worker_PID
 exec {held}>&"${worker[1]}"
 read -r SIDETONE_URL <&"${worker[0]}" || { tail -n 40 "$log" >&2; exit 1; }

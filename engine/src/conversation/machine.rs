@@ -216,7 +216,7 @@ impl Conversation {
             Input::LineBegan { at_ms } => self.line_began(at_ms),
             Input::Paused => self.paused_ms = Some(self.offset_ms),
             Input::Resumed => self.paused_ms = None,
-            Input::Spoken => self.spoken(),
+            Input::Spoken { until_ms } => self.spoken(until_ms),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),
             Input::CostLimit => self.end(EndedReason::CostLimit),

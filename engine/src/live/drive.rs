@@ -430,7 +430,7 @@ impl<'a> Drive<'a> {
             PeerEvent::LineBegan { .. }
             | PeerEvent::Interrupted { .. }
             | PeerEvent::BrokeOff { .. }
-            | PeerEvent::Spoken
+            | PeerEvent::Spoken { .. }
             | PeerEvent::Heard { .. } => {
                 let saved_rows = self.saved_rows;
                 self.saved_rows =

@@ -325,7 +325,7 @@ impl LinePeer {
                 VoiceEvent::VoiceEnded => self.events.push_back(PeerEvent::VoiceEnded),
                 VoiceEvent::Paused => self.events.push_back(PeerEvent::Paused),
                 VoiceEvent::Resumed => self.events.push_back(PeerEvent::Resumed),
-                VoiceEvent::Spoken => self.events.push_back(PeerEvent::Spoken),
+                VoiceEvent::Spoken { until_ms } => self.events.push_back(PeerEvent::Spoken { until_ms }),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
                 VoiceEvent::Failed(failure) => {
                     self.failures.push(failure);

@@ -133,7 +133,10 @@ pub enum PeerEvent {
     /// It goes on.
     Resumed,
     /// The first of the lines being spoken was played completely.
-    Spoken,
+    Spoken {
+        /// When its last audio was heard, if that is known.
+        until_ms: Option<i64>,
+    },
     /// A client that speaks the lines itself has stopped speaking this one.
     Heard {
         /// The index of its transcript row.
@@ -166,7 +169,7 @@ impl PeerEvent {
         let whole = heard_permille.iter().take_while(|heard| **heard >= 1_000).count();
         // The last line is interrupted even if all of it was heard.
         let whole = whole.min(heard_permille.len().saturating_sub(1));
-        let mut events = vec![Self::Spoken; whole];
+        let mut events = vec![Self::Spoken { until_ms: None }; whole];
         events.extend(heard_permille.get(whole).map(|heard| Self::Interrupted { heard_permille: *heard }));
         events
     }
@@ -183,7 +186,7 @@ impl PeerEvent {
             Self::VoiceEnded => Input::VoiceEnded,
             Self::Paused => Input::Paused,
             Self::Resumed => Input::Resumed,
-            Self::Spoken => Input::Spoken,
+            Self::Spoken { until_ms } => Input::Spoken { until_ms },
             Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys(keys) => Input::Keys { keys },
             Self::Note(text) => Input::Note { text },

@@ -373,7 +373,7 @@ impl Simulation {
                 conversation::Output::Say { text } if self.voice.is_some() => self.assistant_speaks(text),
                 conversation::Output::Say { text } => {
                     self.now_ms = self.now_ms.saturating_add(spoken_ms(&text));
-                    self.tell(conversation::Input::Spoken);
+                    self.tell(conversation::Input::Spoken { until_ms: None });
                 }
                 conversation::Output::AskModel { .. } => {
                     self.outputs.push_back(Output::AskAssistant);

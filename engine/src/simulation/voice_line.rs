@@ -210,7 +210,7 @@ impl Exchange {
                 let heard_permille = heard.first().copied().unwrap_or(0);
                 self.line_end.get_or_insert(LineEnd { at_ms: now_ms, heard_permille });
             }
-            VoiceEvent::Spoken => {
+            VoiceEvent::Spoken { .. } => {
                 self.line_end.get_or_insert(LineEnd { at_ms: now_ms, heard_permille: 1_000 });
             }
             // Tones are understood at once, so nothing pauses, and they do not fail.

@@ -11,6 +11,7 @@ pub mod language;
 pub mod listener;
 pub mod options;
 pub mod playback;
+mod playback_schedule;
 pub mod player;
 pub mod recorder;
 pub mod resample;

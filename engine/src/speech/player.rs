@@ -4,15 +4,9 @@ use std::collections::VecDeque;
 
 use super::audio::{FRAME_MS, Rate};
 use super::playback::Playback;
+use super::playback_schedule::PlaybackSchedule;
 use super::synthesizer::LineId;
 use crate::base::limits::{PHONE_AHEAD_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS};
-
-/// The times of frames come from the clock, corrected by marks. A frame that is this much later than its predecessor's end
-/// followed it without a gap.
-const JITTER_MS: i64 = 40;
-/// The same for audio that the line had already when its predecessor ended. It was played without a gap; only its mark
-/// came late.
-const LATE_MARK_MS: i64 = 250;
 
 /// An output to the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +30,14 @@ pub struct LineProgress {
     pub audio_ms: i64,
     /// Whether that is all of its audio.
     pub is_complete: bool,
+    /// When the last frame that was heard was over; as in the recording.
+    pub heard_until_ms: Option<i64>,
 }
 
 /// Audio that was heard, for a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardFrame {
-    /// When its playback ended, by the clock and the marks; without the small gaps that are only late marks.
+    /// When its playback ended, by the [`PlaybackSchedule`].
     pub until_ms: i64,
     /// Its samples.
     pub samples: Vec<i16>,
@@ -51,13 +47,13 @@ pub struct HeardFrame {
 #[derive(Debug)]
 struct Frame {
     samples: Vec<i16>,
-    /// Whether earlier audio was still waiting at the line when it was sent, so that the line played both without a gap.
-    is_joined: bool,
+    /// When its playback begins, once it was sent.
+    from_ms: i64,
 }
 
 impl Frame {
     const fn new(samples: Vec<i16>) -> Self {
-        Self { samples, is_joined: false }
+        Self { samples, from_ms: 0 }
     }
 }
 
@@ -70,6 +66,8 @@ struct Line {
     is_complete: bool,
     /// When its first frame began to be heard, once that frame was heard.
     began_at_ms: Option<i64>,
+    /// When its last frame that was heard was over.
+    heard_until_ms: Option<i64>,
 }
 
 /// Plays lines one after the other. After each call, drain [`poll_output`](Self::poll_output), then wait no longer than
@@ -90,6 +88,7 @@ pub struct Player {
     /// Samples of the last line that do not fill a frame yet.
     partial: Vec<i16>,
     playback: Playback,
+    schedule: PlaybackSchedule,
     must_clear: bool,
     is_paused: bool,
     /// How often a mark is requested.
@@ -122,6 +121,7 @@ impl Player {
             heard_until_ms: i64::MIN,
             partial: Vec::new(),
             playback: Playback::default(),
+            schedule: PlaybackSchedule::default(),
             must_clear: false,
             is_paused: false,
             mark_ms: PHONE_MARK_MS,
@@ -142,7 +142,14 @@ impl Player {
     /// Adds a line after the others. Lines get their audio in this order.
     pub fn begin_line(&mut self, line: LineId) {
         let from = self.queued_until();
-        self.lines.push_back(Line { id: line, from, until: from, is_complete: false, began_at_ms: None });
+        self.lines.push_back(Line {
+            id: line,
+            from,
+            until: from,
+            is_complete: false,
+            began_at_ms: None,
+            heard_until_ms: None,
+        });
     }
 
     /// Adds audio to the last line that was begun.
@@ -179,6 +186,10 @@ impl Player {
 
     /// A mark was returned.
     pub fn played(&mut self, now_ms: i64, mark: u64) {
+        let moved_ms = self.schedule.played(now_ms, mark);
+        for frame in self.unheard.iter_mut().take(self.sent) {
+            frame.from_ms += moved_ms;
+        }
         self.playback.played(now_ms, mark);
         self.progress_at_ms = now_ms;
         self.has_news = true;
@@ -190,6 +201,7 @@ impl Player {
         if self.awaits_marks() && now_ms >= self.marks_are_late_at_ms() {
             self.mark_sent(now_ms);
             self.playback.all_played(now_ms);
+            self.schedule.cleared(now_ms);
             self.progress_at_ms = now_ms;
             self.has_news = true;
         }
@@ -214,6 +226,7 @@ impl Player {
 
     /// Discards all lines; returns how far each had come.
     pub fn cut(&mut self, now_ms: i64) -> Vec<LineProgress> {
+        self.advance(now_ms);
         let progress = self.progress(now_ms);
         self.discard_sent(now_ms);
         self.heard += self.unheard.len() as i64;
@@ -279,7 +292,7 @@ impl Player {
             return None;
         }
         let frame = self.unheard.get_mut(self.sent)?;
-        frame.is_joined = ahead_ms > 0;
+        frame.from_ms = self.schedule.sent(now_ms);
         let samples = frame.samples.clone();
         self.sent += 1;
         self.unmarked_ms += FRAME_MS;
@@ -341,34 +354,22 @@ impl Player {
     /// Forgets the frames that were heard, and keeps them for the recording.
     fn advance(&mut self, now_ms: i64) {
         let heard = self.heard_by(now_ms);
-        let over_ms = self.playback.heard_ms(now_ms);
         while self.heard < heard {
             let Some(frame) = self.unheard.pop_front() else { break };
             let number = self.heard;
             self.heard += 1;
             self.sent = self.sent.saturating_sub(1);
-            let played_ms = self.heard_at_ms + (self.heard - self.heard_frames_then) * FRAME_MS;
-            let start_ms = self.place(now_ms - (over_ms - played_ms) - FRAME_MS, frame.is_joined);
-            self.heard_until_ms = start_ms + FRAME_MS;
-            if let Some(line) = self.lines.iter_mut().find(|line| line.from == number && number < line.until)
-            {
-                line.began_at_ms = Some(start_ms);
+            let from_ms = frame.from_ms.min(now_ms - FRAME_MS).max(self.heard_until_ms);
+            let until_ms = from_ms + FRAME_MS;
+            self.heard_until_ms = until_ms;
+            let line = self.lines.iter_mut().find(|line| (line.from..line.until).contains(&number));
+            if let Some(line) = line {
+                line.began_at_ms.get_or_insert(from_ms);
+                line.heard_until_ms = Some(until_ms);
             }
             if self.is_recorded {
-                let until_ms = self.heard_until_ms;
                 self.recorded.push_back(HeardFrame { until_ms, samples: frame.samples });
             }
-        }
-    }
-
-    /// When a frame began that began at `start_ms` by the clock and the marks: right after its predecessor, unless there
-    /// was a gap.
-    const fn place(&self, start_ms: i64, is_joined: bool) -> i64 {
-        let late_ms = start_ms.saturating_sub(self.heard_until_ms);
-        if late_ms > if is_joined { LATE_MARK_MS } else { JITTER_MS } {
-            start_ms
-        } else {
-            self.heard_until_ms
         }
     }
 
@@ -379,6 +380,7 @@ impl Player {
         self.sent = 0;
         self.unmarked_ms = 0;
         self.heard_at_ms = self.playback.cleared(now_ms);
+        self.schedule.cleared(now_ms);
         self.heard_frames_then = self.heard;
     }
 
@@ -388,6 +390,7 @@ impl Player {
             heard_ms: (heard.min(line.until) - line.from).max(0) * FRAME_MS,
             audio_ms: (line.until - line.from) * FRAME_MS,
             is_complete: line.is_complete,
+            heard_until_ms: line.heard_until_ms,
         }
     }
 
@@ -401,7 +404,9 @@ impl Player {
 
     /// Moves the audio since the last mark to the sent total, and returns the mark to request.
     fn mark_sent(&mut self, now_ms: i64) -> u64 {
-        self.playback.sent(now_ms, std::mem::take(&mut self.unmarked_ms))
+        let mark = self.playback.sent(now_ms, std::mem::take(&mut self.unmarked_ms));
+        self.schedule.mark_sent(mark);
+        mark
     }
 }
 

@@ -96,7 +96,10 @@ pub enum VoiceEvent {
     /// It goes on.
     Resumed,
     /// The first of the lines being spoken was played completely.
-    Spoken,
+    Spoken {
+        /// When its last audio was heard, if that is known.
+        until_ms: Option<i64>,
+    },
     /// Sounds without meaning.
     Noise,
     /// Speech could not be recognised, or synthesized.

@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(said(&mut call, 2_499, Input::Tick), [""; 0]);
         assert_eq!(said(&mut call, 2_500, Input::Tick), [FILLER]);
         assert_eq!((call.turns(), call.waiting_for()), (1, WaitingFor::Tool), "a line of nobody's turn");
-        said(&mut call, 4_000, Input::Spoken);
+        said(&mut call, 4_000, Input::Spoken { until_ms: None });
         assert_eq!(said(&mut call, 20_000, Input::Tick), [""; 0]);
         // The second tool of the turn.
         call.handle(20_100, result("c_t1"));
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(said(&mut call, 29_000, Input::Tick), [""; 0]);
         call.handle(29_100, result("c_t2"));
         call.handle(29_200, reply(3, "It was sent."));
-        call.handle(31_000, Input::Spoken);
+        call.handle(31_000, Input::Spoken { until_ms: None });
         // The next turn.
         call.handle(32_000, user("And order 8?"));
         call.handle(32_100, tool(4, ""));
@@ -64,7 +64,7 @@ mod tests {
         call.handle(2_500, Input::Tick);
         call.handle(2_600, result("c_t1"));
         call.handle(2_700, reply(2, "It was sent."));
-        call.handle(4_000, Input::Spoken);
+        call.handle(4_000, Input::Spoken { until_ms: None });
         let rows = call.transcript();
         let roles: Vec<_> = rows.iter().map(|row| row.role).collect();
         assert_eq!(roles, [User, ToolCall, Assistant, ToolResult, Assistant]);
@@ -95,7 +95,7 @@ mod tests {
         let mut call = waiting(true, "Let me see.", 1_000);
         said(&mut call, 1_000, Input::Tick);
         assert_eq!(said(&mut call, 5_000, Input::Tick), [""; 0], "its own line is being spoken");
-        call.handle(6_000, Input::Spoken);
+        call.handle(6_000, Input::Spoken { until_ms: None });
         assert_eq!(call.poll_timeout(), Some(7_500));
         call.handle(7_000, user("Order 7, please."));
         assert_eq!(call.poll_timeout(), Some(8_500));

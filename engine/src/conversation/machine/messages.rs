@@ -132,7 +132,11 @@ pub enum Input {
     Resumed,
     /// The first of the lines being spoken was played completely. Sets the row's `end_ms`, also after the end of the
     /// conversation.
-    Spoken,
+    Spoken {
+        /// When its last audio was heard, on the clock of [`Conversation::handle`](super::Conversation::handle); `None` for
+        /// now.
+        until_ms: Option<i64>,
+    },
     /// One side hung up.
     HangUp {
         /// The side that hung up.
@@ -166,7 +170,7 @@ impl Input {
             Self::LineBegan { .. }
                 | Self::Paused
                 | Self::Resumed
-                | Self::Spoken
+                | Self::Spoken { .. }
                 | Self::Interrupted { .. }
                 | Self::BrokeOff { .. }
                 | Self::Heard { .. }
@@ -196,7 +200,7 @@ impl Input {
             | Self::Noise
             | Self::VoiceBegan
             | Self::VoiceEnded
-            | Self::Spoken => true,
+            | Self::Spoken { .. } => true,
             Self::AssistantText { .. }
             | Self::AssistantReply { .. }
             | Self::ModelFailed { .. }

@@ -45,7 +45,7 @@ fn a_telephone_call_with_interruptions_replays() {
     call.at(3_000, Input::Interrupted { heard_permille: 300 });
     call.at(4_000, Input::Keys { keys: "12#".into() });
     call.at(4_500, reply(2, "Thank you."));
-    call.at(5_500, Input::Spoken);
+    call.at(5_500, Input::Spoken { until_ms: None });
     call.at(6_000, Input::Noise);
     assert_eq!(call.conversation.poll_timeout(), Some(6_000 + SILENCE_MS));
     call.at(7_000, Input::Stop { reason: EndedReason::MediaLost });
@@ -59,7 +59,7 @@ fn silence_is_detected_by_time_alone() {
     for is_spoken in [false, true] {
         let mut call = Recorded::new(is_spoken);
         call.at(5_000, Input::Start);
-        call.at(5_700, Input::Spoken);
+        call.at(5_700, Input::Spoken { until_ms: None });
         call.at(15_000, Input::Tick);
         for silences in 1..=3 {
             assert_eq!(call.conversation.poll_timeout(), Some(5_700 + silences * SILENCE_MS));
@@ -146,7 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..1_200_u32).prop_map(|heard_permille| Input::BrokeOff { heard_permille }),
         2 => (0..12_usize, 0..16_usize).prop_map(|(row, chars)| Input::Heard { row, chars }),
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
-        4 => Just(Input::Spoken),
+        4 => Just(Input::Spoken { until_ms: None }),
         2 => Just(Input::Noise),
         1 => (0..20_000_i64).prop_map(|at_ms| Input::LineBegan { at_ms }),
         1 => Just(Input::Note { text: "A voice failed.".into() }),

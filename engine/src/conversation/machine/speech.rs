@@ -117,10 +117,11 @@ impl Conversation {
         }
     }
 
-    pub(super) fn spoken(&mut self) {
-        let end_ms = self.offset_ms;
+    pub(super) fn spoken(&mut self, until_ms: Option<i64>) {
+        let end_ms =
+            until_ms.map_or(self.offset_ms, |ms| ms.saturating_sub(self.started_ms).clamp(0, self.offset_ms));
         if let Some(row) = self.speaking.pop_front().and_then(|line| self.transcript.get_mut(line.row)) {
-            row.end_ms = end_ms;
+            row.end_ms = end_ms.max(row.start_ms);
         }
         self.first_line_over(end_ms);
     }
@@ -154,7 +155,7 @@ impl Conversation {
             text.char_indices().nth(chars).map(|(heard_bytes, _)| (heard_bytes as u64, text.len() as u64));
         self.note_activity();
         for _ in 0..before {
-            self.spoken();
+            self.spoken(None);
         }
         match rest {
             // Rounded up, so that the last word that was heard is kept.
@@ -162,7 +163,7 @@ impl Conversation {
                 let permille = heard.saturating_mul(u64::from(WHOLE_PERMILLE)).div_ceil(all.max(1));
                 self.interrupted(u32::try_from(permille).unwrap_or(WHOLE_PERMILLE));
             }
-            None => self.spoken(),
+            None => self.spoken(None),
         }
     }
 

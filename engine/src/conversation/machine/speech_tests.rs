@@ -29,7 +29,7 @@ fn an_end_that_is_found_late_was_at_its_own_time() {
     assert_eq!(call.transcript()[0].end_ms, 3_300);
     // What is in the transcript was said before the end.
     let mut call = spoken(LINE);
-    call.handle(2_000, Input::Spoken);
+    call.handle(2_000, Input::Spoken { until_ms: None });
     call.handle(5_000, user("Hello?"));
     call.handle(3_300, Input::Stop { reason: EndedReason::UserHungUp });
     assert_eq!(call.offset_ms(), 5_000);
@@ -51,7 +51,7 @@ fn each_of_several_lines_has_its_own_time_and_cut() {
     let texts: Vec<_> = heard.iter().map(|row| (row.text.as_str(), row.interrupted)).collect();
     assert_eq!(texts[0], ("One", true));
     assert_eq!((texts[3], heard[3].intended_text.as_deref()), (("", true), Some(LINE)), "it has not begun");
-    call.handle(2_000, Input::Spoken);
+    call.handle(2_000, Input::Spoken { until_ms: None });
     assert_eq!(call.speaking(), Some(4));
     let heard = call.rows_as_heard(4, 3_500, &[500]);
     call.handle(3_500, Input::Interrupted { heard_permille: 500 });
@@ -90,12 +90,12 @@ fn a_line_that_was_paused_and_cut_ends_with_the_pause() {
 #[test]
 fn a_failed_model_is_apologized_for() {
     let mut call = spoken("Hello.");
-    call.handle(1_000, Input::Spoken);
+    call.handle(1_000, Input::Spoken { until_ms: None });
     call.handle(2_000, user("Are you open?"));
     call.handle(3_000, Input::ModelFailed { request: 1, reason: "gone".into() });
     assert_eq!(call.transcript().last().unwrap().text, "I am sorry.");
     assert_eq!(call.ended(), Some(EndedReason::ModelFailed));
-    call.handle(4_000, Input::Spoken);
+    call.handle(4_000, Input::Spoken { until_ms: None });
     assert_eq!((call.transcript().last().unwrap().end_ms, call.offset_ms()), (4_000, 4_000));
     // The limits do not change the reason.
     let mut call = spoken("I am sorry.");
@@ -161,7 +161,7 @@ fn a_line_whose_voice_fails_is_cut_alone() {
     );
     call.handle(2_000, Input::BrokeOff { heard_permille: 500 });
     assert_eq!(call.speaking(), Some(2));
-    call.handle(3_000, Input::Spoken);
+    call.handle(3_000, Input::Spoken { until_ms: None });
     let rows = call.transcript();
     assert_eq!(
         (rows[0].text.as_str(), rows[0].interrupted, rows[0].end_ms),

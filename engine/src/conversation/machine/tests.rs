@@ -31,7 +31,7 @@ fn without_a_first_message_the_assistant_waits() {
 fn rows_carry_offsets_from_the_start() {
     let mut conversation = Conversation::new(setup("Hello!"));
     conversation.handle(10_000, Input::Start);
-    conversation.handle(10_400, Input::Spoken);
+    conversation.handle(10_400, Input::Spoken { until_ms: None });
     conversation.handle(12_000, Input::UserText { text: "Hi".into(), duration_ms: 600, silence_ms: 0 });
     conversation.handle(11_000, reply(1, "Yes."));
     let times: Vec<_> = conversation.transcript().iter().map(|row| (row.start_ms, row.end_ms)).collect();
@@ -96,7 +96,7 @@ fn time_and_cost_are_limits() {
     assert_eq!(talk.drain(Input::CostLimit), [ended(EndedReason::CostLimit)]);
     let mut conversation = Conversation::new(setup("Hello!"));
     conversation.handle(0, Input::Start);
-    conversation.handle(DURATION_MS_MAX, Input::Spoken);
+    conversation.handle(DURATION_MS_MAX, Input::Spoken { until_ms: None });
     assert_eq!(conversation.ended(), Some(EndedReason::DurationLimit));
 }
 
@@ -389,7 +389,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => (0..8_u64).prop_map(|request| tool_call(request, "order", json!(1))),
         1 => (0..8_u64).prop_map(|request| Input::ModelFailed { request, reason: "x".into() }),
         6 => (0..8_u64).prop_map(|n| result(&format!("c_t{n}"), "done")),
-        2 => Just(Input::Spoken),
+        2 => Just(Input::Spoken { until_ms: None }),
         1 => Just(Input::Noise),
         2 => Just(Input::Tick),
         1 => Just(hang_up()),

@@ -80,7 +80,7 @@ mod tests {
         for asked in 1..=2 {
             call.handle(asked * 22_000 - 2_000, Input::Tick);
             assert_eq!(call.transcript().len(), usize::try_from(asked).unwrap());
-            call.handle(asked * 22_000, Input::Spoken);
+            call.handle(asked * 22_000, Input::Spoken { until_ms: None });
         }
         assert_eq!(call.history().last(), Some(&Message::Assistant { text: "Are you still there?".into() }));
         assert_eq!(call.poll_timeout(), Some(64_000));

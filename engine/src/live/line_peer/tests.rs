@@ -34,7 +34,10 @@ fn a_line_is_spoken_once_its_marks_return() {
         assert!(peer.is_speaking());
         peer.handle(audio_ms, played(*mark));
     }
-    assert_eq!(events(&mut peer), [PeerEvent::LineBegan { at_ms: 0 }, PeerEvent::Spoken]);
+    assert_eq!(
+        events(&mut peer),
+        [PeerEvent::LineBegan { at_ms: 0 }, PeerEvent::Spoken { until_ms: Some(audio_ms) }]
+    );
     assert!(!peer.is_speaking());
     assert_eq!(peer.poll_timeout(), None);
 }
@@ -65,7 +68,7 @@ fn missing_marks_time_out() {
     peer.handle(late_ms - 1, LineInput::Tick);
     assert_eq!(events(&mut peer), []);
     peer.handle(late_ms, LineInput::Tick);
-    assert_eq!(events(&mut peer), [PeerEvent::Spoken]);
+    assert_eq!(events(&mut peer), [PeerEvent::Spoken { until_ms: Some(360) }]);
 }
 
 #[test]

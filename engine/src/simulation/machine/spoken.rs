@@ -64,7 +64,7 @@ impl Simulation {
     fn line_ended(&mut self, end: LineEnd) {
         self.now_ms = self.now_ms.max(end.at_ms);
         self.tell(match end.heard_permille {
-            1_000.. => conversation::Input::Spoken,
+            1_000.. => conversation::Input::Spoken { until_ms: None },
             heard_permille => conversation::Input::Interrupted { heard_permille },
         });
     }

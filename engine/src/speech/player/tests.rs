@@ -30,7 +30,16 @@ fn a_line_is_over_when_its_last_mark_returns() {
     assert!(player.take_played(1_500).is_empty());
     player.played(1_620, mark);
     let over = player.take_played(1_620);
-    assert_eq!(over, [LineProgress { line: 1, heard_ms: 600, audio_ms: 600, is_complete: true }]);
+    assert_eq!(
+        over,
+        [LineProgress {
+            line: 1,
+            heard_ms: 600,
+            audio_ms: 600,
+            is_complete: true,
+            heard_until_ms: Some(1_600)
+        }]
+    );
     assert!(!player.is_playing());
     let heard: Vec<_> = player.take_heard(1_620).collect();
     // The mark took 20 ms back to us, which is no gap.
@@ -51,10 +60,36 @@ fn audio_that_waits_at_the_line_is_played_without_a_gap() {
     player.begin_line(2);
     player.add_audio(2, &[1; FRAME]);
     flush(&mut player, 1_640);
-    assert_eq!(player.began_at_ms(1_670, 2), Some(1_650));
+    assert_eq!(player.began_at_ms(1_670, 2), Some(1_640));
     let heard: Vec<_> = player.take_heard(1_670).map(|frame| frame.until_ms).collect();
     let line = (1..=70).map(|n| n * FRAME_MS);
-    assert_eq!(heard, line.chain([1_670]).collect::<Vec<_>>());
+    assert_eq!(heard, line.chain([1_660]).collect::<Vec<_>>());
+}
+
+/// Plays four seconds whose marks return at these times; returns when each second was over in the recording.
+fn seconds_over(returned_at_ms: [i64; 4]) -> [i64; 4] {
+    let mut player = spoken(4_000);
+    flush(&mut player, 0);
+    let mut heard = Vec::new();
+    for (mark, at_ms) in (1..).zip(returned_at_ms) {
+        player.played(at_ms, mark);
+        heard.extend(player.take_heard(at_ms).map(|frame| frame.until_ms));
+    }
+    let over = player.take_played(returned_at_ms[3]);
+    assert_eq!(over[0].heard_until_ms, heard.last().copied());
+    assert_eq!(heard.len(), 200);
+    [heard[49], heard[99], heard[149], heard[199]]
+}
+
+#[test]
+fn marks_that_a_network_holds_back_delay_no_audio() {
+    assert_eq!(seconds_over([1_600, 2_020, 3_020, 4_020]), [1_000, 2_000, 3_000, 4_000]);
+    assert_eq!(seconds_over([1_020, 3_700, 3_700, 4_020]), [1_000, 2_000, 3_000, 4_000]);
+}
+
+#[test]
+fn a_line_that_plays_late_is_recorded_late() {
+    assert_eq!(seconds_over([1_600, 2_600, 3_600, 4_600])[3], 4_600);
 }
 
 #[test]
@@ -90,8 +125,14 @@ fn a_cut_line_was_heard_up_to_the_cut() {
     assert_eq!(
         player.cut(500),
         [
-            LineProgress { line: 1, heard_ms: 500, audio_ms: 1_000, is_complete: true },
-            LineProgress { line: 2, heard_ms: 0, audio_ms: 0, is_complete: false },
+            LineProgress {
+                line: 1,
+                heard_ms: 500,
+                audio_ms: 1_000,
+                is_complete: true,
+                heard_until_ms: Some(500)
+            },
+            LineProgress { line: 2, heard_ms: 0, audio_ms: 0, is_complete: false, heard_until_ms: None },
         ]
     );
     assert_eq!(player.poll_output(500), Some(PlayerOutput::Clear));

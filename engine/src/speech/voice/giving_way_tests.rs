@@ -102,7 +102,7 @@ impl Scene {
 }
 
 fn is_spoken(event: &VoiceEvent) -> bool {
-    *event == VoiceEvent::Spoken
+    matches!(event, VoiceEvent::Spoken { .. })
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Voice {
             }
             let Some(line) = self.lines.pop_front() else { continue };
             self.events.push_back(match line.heard_permille(Some(progress)) {
-                1_000 => VoiceEvent::Spoken,
+                1_000 => VoiceEvent::Spoken { until_ms: progress.heard_until_ms },
                 heard_permille => VoiceEvent::BrokeOff { heard_permille },
             });
             self.note_first_line(now_ms);
@@ -51,7 +51,7 @@ impl Voice {
     /// Lines without a word are over when those before them are.
     fn pass_silent_lines(&mut self) {
         while self.lines.pop_front_if(|line| line.is_silent).is_some() {
-            self.events.push_back(VoiceEvent::Spoken);
+            self.events.push_back(VoiceEvent::Spoken { until_ms: None });
         }
     }
 

@@ -16,7 +16,7 @@ fn a_tone_line_is_heard_to_its_end_or_cut_where_it_was_interrupted() {
     assert_eq!(voice.heard_permille(whole_ms / 2 / 20 * 20), [500]);
     voice.played(whole_ms, mark.unwrap());
     assert_eq!(voice.poll_event(), Some(VoiceEvent::LineBegan { at_ms: 0 }));
-    assert_eq!(voice.poll_event(), Some(VoiceEvent::Spoken));
+    assert_eq!(voice.poll_event(), Some(VoiceEvent::Spoken { until_ms: Some(whole_ms) }));
     voice.say(whole_ms, "And another one.");
     while voice.poll_output(whole_ms).is_some() {}
     voice.key_pressed(whole_ms + 200);
@@ -97,7 +97,11 @@ fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
     let mut voice = Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false);
     for line in ["👍", "…"] {
         voice.say(0, line);
-        assert_eq!((voice.poll_event(), voice.poll_event()), (Some(VoiceEvent::Spoken), None), "{line}");
+        assert_eq!(
+            (voice.poll_event(), voice.poll_event()),
+            (Some(VoiceEvent::Spoken { until_ms: None }), None),
+            "{line}"
+        );
         assert!(!voice.is_speaking() && voice.poll_transmit().is_none());
     }
     voice.say(0, "One moment, please.");
@@ -118,7 +122,8 @@ fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
         }
     }
     voice.played(1_000, *marks.last().unwrap());
-    let spoken = std::iter::from_fn(|| voice.poll_event()).filter(|event| *event == VoiceEvent::Spoken);
+    let spoken =
+        std::iter::from_fn(|| voice.poll_event()).filter(|event| matches!(event, VoiceEvent::Spoken { .. }));
     assert_eq!(spoken.count(), 2);
     assert!(!voice.is_speaking());
 }
