@@ -68,8 +68,8 @@ enum LineCommand {
 
 /// Why the socket was not opened.
 pub(super) enum OpenError {
-    /// The service responded with this status instead.
-    Refused(u16),
+    /// The service responded with this status and body instead.
+    Refused(u16, String),
     /// The connection broke.
     Broken(String),
 }
@@ -406,7 +406,8 @@ fn connect(
             Ok(socket)
         }
         Err(HandshakeError::Failure(Error::Http(response))) => {
-            Err(OpenError::Refused(response.status().as_u16()))
+            let body = response.body().as_deref().unwrap_or_default();
+            Err(OpenError::Refused(response.status().as_u16(), String::from_utf8_lossy(body).into_owned()))
         }
         Err(error) => Err(broken(&error)),
     }

@@ -24,7 +24,9 @@ impl Phone {
         let url = self.media_url().to_owned();
         match self.try_socket_with(&url, headers) {
             Ok(line) => self.line = Some(line),
-            Err(OpenError::Refused(status)) => panic!("the service rejects the media socket: {status}"),
+            Err(OpenError::Refused(status, body)) => {
+                panic!("the service rejects the media socket: {status}: {body}")
+            }
             Err(OpenError::Broken(error)) => panic!("the media socket: {error}"),
         }
     }
@@ -49,7 +51,7 @@ impl Phone {
     pub fn try_media_socket_with(&self, url: &str, headers: &[(&'static str, String)]) -> Result<(), u16> {
         match self.try_socket_with(url, headers) {
             Ok(_) => Ok(()),
-            Err(OpenError::Refused(status)) => Err(status),
+            Err(OpenError::Refused(status, _)) => Err(status),
             Err(OpenError::Broken(error)) => panic!("{url}: {error}"),
         }
     }
