@@ -39,6 +39,9 @@ fn the_next_voice_takes_over() {
         assert_eq!(texts(&call, "assistant"), [GREETING], "whole, and once: {voice}: {call}");
         assert_eq!(texts(&call, "system").len(), 1, "{voice}: {call}");
         desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+        // 15,000 µ$ for a thousand characters: the voice that made no sound costs nothing.
+        let cost = GREETING.len() as i64 * 15;
+        assert_eq!(call["costs"]["tts_microusd"], cost, "{voice}: {}", call["costs"]);
     });
 }
 
