@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, json};
 
 use super::container::Container;
-use super::failure::{broken, lasting, refused, temporary};
+use super::failure::{broken, refused, temporary};
 use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, pieces};
 use super::{RATE, SynthesizerSettings};
 use crate::ports::{Egress, HttpRequest};
@@ -217,7 +217,10 @@ impl OpenAi {
 impl Exchange {
     /// Takes what arrived. `true`: it is of no use, and the exchange must be dropped.
     fn arrived(&mut self, now_ms: i64, arrival: Arrival) -> bool {
-        let unusable = |what: String| lasting(format!("{PROVIDER} answered with {what}"));
+        let unusable = |what: String| {
+            let check = "check its base URL, and that it can answer with pcm";
+            temporary(format!("{PROVIDER} answered with {what}; {check}"))
+        };
         match arrival {
             Arrival::Head { status: status @ 200..300, headers } => {
                 let named = headers.iter().find(|(name, _)| name == "content-type");

@@ -137,7 +137,12 @@ fn other_bodies_with_status_200_are_failures() {
         bench.line(1, "One.");
         bench.head(0, 200, content_type);
         bench.body(0, body.as_bytes());
-        assert!(bench.failure(1).message.contains(named), "{:?}", bench.failure(1));
+        let failure = bench.failure(1);
+        assert!(
+            failure.message.contains(named) && failure.message.contains("check its base URL"),
+            "{failure:?}"
+        );
+        assert!(failure.is_temporary, "the next line may be spoken: {failure:?}");
         assert!(bench.sent.contains(&Transmit::Drop { id: 0 }));
     }
 }
