@@ -75,9 +75,12 @@ const turn = await conversation(
   (connection) => utterance.forEach((audio) => connection.sendMedia(audio)),
   (message) => message.event === 'EndOfTurn',
 );
+const turnEvents = turn.map(({ type, event }) => event ?? type);
+// Updates come in between, four in a second.
+assert.ok(turnEvents.includes('Update'));
 assert.deepEqual(
-  turn.map(({ type, event }) => event ?? type),
-  ['Connected', 'StartOfTurn', 'Update', 'EagerEndOfTurn', 'EndOfTurn'],
+  turnEvents.filter((event) => event !== 'Update'),
+  ['Connected', 'StartOfTurn', 'EagerEndOfTurn', 'EndOfTurn'],
 );
 assert.equal(turn.at(-1).transcript, 'Good morning.');
 

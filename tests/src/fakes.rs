@@ -50,13 +50,13 @@ pub fn settings() -> Vec<(&'static str, String)> {
     });
     let mut voices: serde_json::Map<_, _> = faulty
         .chain(["fake/page".to_owned()])
-        .map(|voice| (voice, json!({"fallback": ["fake/alto"]})))
+        .chain(
+            ["deepgram/aura-2-", "elevenlabs/", "cartesia/", "fake/"]
+                .map(|voice| format!("{voice}{}", speech::STOPS)),
+        )
+        .map(|voice| (voice, json!({"microusd_per_1k_chars": 40_000, "fallback": ["fake/alto"]})))
         .collect();
     voices.insert("fake/alto".to_owned(), json!({"microusd_per_1k_chars": 15_000}));
-    for provider in ["deepgram/aura-2-", "elevenlabs/", "cartesia/", "fake/"] {
-        let settings = json!({"microusd_per_1k_chars": 40_000, "fallback": ["fake/alto"]});
-        voices.insert(format!("{provider}{}", speech::STOPS), settings);
-    }
     let mut settings = shared_people().settings();
     settings.extend([
         ("SIDETONE_PROVIDERS", providers.to_string()),

@@ -1,4 +1,6 @@
 //! What the person on a line says: joins voice activity, a transcriber, and the decision when a turn ends.
+mod unheard;
+
 use std::collections::VecDeque;
 
 use super::audio::Rate;
@@ -7,6 +9,7 @@ use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use super::resample::Resampler;
 use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
+use unheard::Unheard;
 
 /// This much voice is somebody who wants to speak; less may be a cough.
 pub const WANTS_TO_SPEAK_MS: i64 = 200;
@@ -37,7 +40,7 @@ pub enum Heard {
         /// When the last voice was.
         until_ms: i64,
     },
-    /// Speech was lost.
+    /// Speech was lost; for good if the failure is not temporary.
     Failed(SpeechFailure),
 }
 
@@ -105,6 +108,7 @@ pub struct Listener {
     pending: usize,
     /// How many of them belong to turns that are over: their results are dropped.
     pending_of_past: usize,
+    unheard: Unheard,
     heard: VecDeque<Heard>,
 }
 
@@ -124,6 +128,7 @@ impl Listener {
             turn: None,
             pending: 0,
             pending_of_past: 0,
+            unheard: Unheard::default(),
             heard: VecDeque::new(),
         }
     }
@@ -185,10 +190,8 @@ impl Listener {
     /// When [`tick`](Self::tick) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        [self.transcriber.poll_timeout(), self.turn_ends_at_ms(), self.probably_ends_at_ms()]
-            .into_iter()
-            .flatten()
-            .min()
+        let own = [self.turn_ends_at_ms(), self.probably_ends_at_ms(), self.unheard.due()];
+        self.transcriber.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 
     /// Whether [`Heard::Words`] come while the person speaks.
@@ -212,6 +215,7 @@ impl Listener {
     fn speech_began(&mut self, now_ms: i64, at: u64) {
         self.transcriber.speech_began(now_ms);
         let began_ms = self.time_of(at);
+        self.unheard.began(began_ms, self.patience.max_ms);
         let turn = self.turn.get_or_insert_with(|| Turn::new(began_ms));
         turn.is_voiced = true;
         turn.is_announced = false;
@@ -224,6 +228,8 @@ impl Listener {
         self.transcriber.speech_ended(now_ms);
         self.pending += 1;
         let ended_ms = self.time_of(at);
+        // A provider that detects turns may have ended it before.
+        self.unheard.ended(ended_ms, self.turn.is_some());
         if let Some(turn) = &mut self.turn {
             turn.is_voiced = false;
             turn.voiced_until_ms = ended_ms;
@@ -238,16 +244,17 @@ impl Listener {
         while let Some(event) = self.transcriber.poll_event() {
             match event {
                 TranscriberEvent::Partial(text) => self.partial(&text),
-                TranscriberEvent::Final(text) => self.finalised(&text),
+                TranscriberEvent::Final(text) => {
+                    self.unheard.understood(false);
+                    self.finalised(&text);
+                }
                 TranscriberEvent::LikelyEnd(text) => self.probably_over(&text),
                 TranscriberEvent::Resumed => self.went_on(),
                 TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, text),
-                TranscriberEvent::Failed(failure) => {
-                    self.finalised("");
-                    self.heard.push_back(Heard::Failed(failure));
-                }
+                TranscriberEvent::Failed(failure) => self.lost(failure),
             }
         }
+        self.heard.extend(self.unheard.tick(now_ms).map(Heard::Failed));
         if self.probably_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(text) = self.turn.as_ref().map(Turn::text)
         {
@@ -293,6 +300,17 @@ impl Listener {
         }
     }
 
+    /// The oldest utterance without a result was lost; where the provider detects turns, all of them.
+    fn lost(&mut self, failure: SpeechFailure) {
+        let has_lost_all = self.transcriber.detects_turns();
+        if has_lost_all {
+            self.pending = self.pending.min(1);
+            self.pending_of_past = self.pending_of_past.min(self.pending);
+        }
+        self.finalised("");
+        self.heard.push_back(Heard::Failed(self.unheard.lost(failure, has_lost_all)));
+    }
+
     fn probably_over(&mut self, text: &str) {
         let text = text.trim();
         if let Some(turn) = self.turn.as_mut().filter(|_| !text.is_empty()) {
@@ -311,6 +329,7 @@ impl Listener {
 
     /// The provider has decided that the turn is over, with the results of all its utterances.
     fn turn_ended(&mut self, now_ms: i64, text: String) {
+        self.unheard.understood(true);
         self.pending = 0;
         self.pending_of_past = 0;
         if self.turn.as_ref().is_some_and(|turn| turn.is_voiced && turn.is_announced) {

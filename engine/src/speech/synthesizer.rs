@@ -51,7 +51,8 @@ pub trait Synthesizer: Movable {
     /// When [`tick`](Self::tick) is due.
     fn poll_timeout(&self) -> Option<i64>;
 
-    /// Characters that are billed so far: of this voice, then of each that takes its place, in their order.
+    /// Characters that are billed so far: of this voice, then of each that takes its place, in their order. Text counts when it
+    /// is sent, and no longer once the provider has failed to make any audio of it.
     fn billed_chars(&self) -> Vec<u64>;
 }
 

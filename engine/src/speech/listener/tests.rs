@@ -97,3 +97,44 @@ fn a_late_transcript_ends_the_turn_at_once() {
     scene.hear(40, false);
     assert_eq!(scene.said().len(), 1);
 }
+
+#[test]
+fn who_speaks_in_vain_is_not_left_waiting() {
+    let lost = SpeechFailure {
+        message: "It broke".into(),
+        fault: crate::speech::exchange::SpeechFault::Provider,
+        is_temporary: true,
+    };
+    let failures = |scene: &Scene| -> Vec<SpeechFailure> {
+        let failed = scene.heard.iter().filter_map(|(_, heard)| match heard {
+            Heard::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        });
+        failed.collect()
+    };
+    let mut scene = Scene::new();
+    for _ in 0..2 {
+        scene.hear(1_000, true);
+        scene.hear(1_000, false);
+        scene.transcribed(TranscriberEvent::Failed(lost.clone()));
+        scene.hear(4_000, false);
+    }
+    let told = failures(&scene);
+    assert_eq!(
+        told.iter().map(|failure| failure.is_temporary).collect::<Vec<_>>(),
+        [true, false],
+        "{told:?}"
+    );
+
+    // The transcriber says nothing at all. Its driver is woken in time.
+    let mut scene = Scene::new();
+    for _ in 0..2 {
+        scene.hear(1_000, true);
+        scene.hear(5_000, false);
+    }
+    scene.hear(6_500, false);
+    let due_ms = scene.listener.poll_timeout().unwrap();
+    assert!(failures(&scene).is_empty() && (18_900..=19_300).contains(&due_ms), "{due_ms}");
+    scene.listener.tick(due_ms);
+    assert!(matches!(scene.listener.poll_heard(), Some(Heard::Failed(failure)) if !failure.is_temporary));
+}

@@ -9,14 +9,9 @@ const QUOTE_BYTES_MAX: usize = 200;
 /// From this length on, a word with digits and no spaces is taken for a key.
 const KEY_CHARS_MIN: usize = 24;
 
-/// A failure of the provider that may not happen again.
+/// A failure of the provider that may not happen again. Only what the operator must resolve is for good.
 pub(super) fn temporary(message: impl Into<String>) -> SpeechFailure {
     SpeechFailure { message: message.into(), fault: SpeechFault::Provider, is_temporary: true }
-}
-
-/// A failure of the provider that will happen again.
-pub(super) fn lasting(message: impl Into<String>) -> SpeechFailure {
-    SpeechFailure { message: message.into(), fault: SpeechFault::Provider, is_temporary: false }
 }
 
 /// An error response.
@@ -24,6 +19,11 @@ pub(super) fn refused(provider: &str, status: u16, body: &str) -> SpeechFailure 
     let said = said(body);
     let quote = quote(&said);
     let message = match quote.as_str() {
+        "" if status < 400 => {
+            format!(
+                "{provider} answered with status {status} and not as its protocol does; check the base URL"
+            )
+        }
         "" => format!("{provider} answered with status {status}"),
         quote => format!("{provider} answered with status {status}: {quote}"),
     };
@@ -53,7 +53,7 @@ pub(super) fn broken(provider: &str, failure: &ExchangeFailure) -> SpeechFailure
     match failure {
         ExchangeFailure::Timeout => temporary(format!("{provider} did not answer in time")),
         ExchangeFailure::Rejected { status, body } => refused(provider, *status, body),
-        ExchangeFailure::TooLarge => lasting(format!("{provider} sent more than a line can have")),
+        ExchangeFailure::TooLarge => temporary(format!("{provider} sent more than a line can have")),
         ExchangeFailure::Broken(_) => temporary(format!("The connection to {provider} failed")),
     }
 }
@@ -171,10 +171,13 @@ mod tests {
             assert_eq!(failure.fault, SpeechFault::Operator, "{failure:?}");
             assert!(!failure.is_temporary);
         }
-        for (status, body) in [(429, r#"{"error":"slow down"}"#), (500, ""), (503, "<html>busy</html>")] {
+        for (status, body) in
+            [(429, r#"{"error":"slow down"}"#), (500, ""), (503, "<html>busy</html>"), (200, "<html>")]
+        {
             let failure = refused("X", status, body);
             assert_eq!((failure.fault, failure.is_temporary), (SpeechFault::Provider, true), "{failure:?}");
         }
+        assert!(refused("X", 200, "<html>").message.ends_with("check the base URL"));
         assert_eq!(closed("X", 1008, "invalid_api_key").fault, SpeechFault::Operator);
         assert_eq!(closed("X", 1011, "").message, "X closed the connection with code 1011");
     }

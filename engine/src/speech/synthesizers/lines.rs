@@ -2,7 +2,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::failure::{lasting, temporary};
+use super::failure::temporary;
 use super::word_map::WordMap;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
@@ -76,7 +76,7 @@ impl Lines {
             return;
         }
         if line.text.len() + text.len() > LINE_TEXT_BYTES_MAX {
-            self.fail(id, lasting("The line is too long to speak"));
+            self.fail(id, temporary("The line is too long to speak"));
             return;
         }
         let start = line.text.len();
@@ -91,7 +91,7 @@ impl Lines {
         let Some(line) = self.line(id) else { return };
         line.is_finished = true;
         if line.parts.is_empty() {
-            self.fail(id, lasting("The line has no words to speak"));
+            self.fail(id, temporary("The line has no words to speak"));
         }
     }
 
@@ -153,7 +153,7 @@ impl Lines {
         }
         line.samples += samples.len() as u64;
         if line.audio_ms() > LINE_AUDIO_MS_MAX {
-            self.fail(id, lasting("The voice made more than ten minutes of audio for one line"));
+            self.fail(id, temporary("The voice made more than ten minutes of audio for one line"));
             return false;
         }
         self.events.push_back(SynthesizerEvent::Audio { line: id, samples });

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, json};
 
 use super::container::Container;
-use super::failure::{broken, lasting, refused, temporary};
+use super::failure::{broken, refused, temporary};
 use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, pieces};
 use super::{RATE, SynthesizerSettings};
 use crate::ports::{Egress, HttpRequest};
@@ -115,7 +115,7 @@ impl OpenAi {
         let Some(part) = self.parts.get_mut(index) else { return };
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
-        self.billed_chars += part.text.trim().chars().count() as u64;
+        self.billed_chars += billed_chars(&part.text);
         part.exchange = Some(Exchange {
             id,
             body: Body::Awaited,
@@ -217,7 +217,10 @@ impl OpenAi {
 impl Exchange {
     /// Takes what arrived. `true`: it is of no use, and the exchange must be dropped.
     fn arrived(&mut self, now_ms: i64, arrival: Arrival) -> bool {
-        let unusable = |what: String| lasting(format!("{PROVIDER} answered with {what}"));
+        let unusable = |what: String| {
+            let check = "check its base URL, and that it can answer with pcm";
+            temporary(format!("{PROVIDER} answered with {what}; {check}"))
+        };
         match arrival {
             Arrival::Head { status: status @ 200..300, headers } => {
                 let named = headers.iter().find(|(name, _)| name == "content-type");
@@ -281,6 +284,11 @@ impl Exchange {
     }
 }
 
+/// What a request with this text bills.
+fn billed_chars(text: &str) -> u64 {
+    text.trim().chars().count() as u64
+}
+
 impl Synthesizer for OpenAi {
     fn rate(&self) -> Rate {
         RATE
@@ -335,10 +343,16 @@ impl Synthesizer for OpenAi {
         let Some(index) = self.parts.iter().position(is_own) else { return };
         let Some(part) = self.parts.get_mut(index) else { return };
         let Some(exchange) = part.exchange.as_mut().filter(|exchange| exchange.end.is_none()) else { return };
-        if exchange.is_worth_repeating(&arrival) && !part.has_been_repeated {
+        let is_repeated = exchange.is_worth_repeating(&arrival) && !part.has_been_repeated;
+        let is_useless = !is_repeated && exchange.arrived(now_ms, arrival);
+        if (is_repeated || exchange.end.is_some()) && !exchange.has_audio {
+            // The server does not bill a text of which it made no audio.
+            self.billed_chars = self.billed_chars.saturating_sub(billed_chars(&part.text));
+        }
+        if is_repeated {
             part.has_been_repeated = true;
             self.ask(now_ms, index);
-        } else if exchange.arrived(now_ms, arrival) {
+        } else if is_useless {
             self.transmits.push_back(Transmit::Drop { id });
         } else if exchange.held.len() > HELD_SAMPLES_MAX && part.turn_ms.is_none() {
             // Too much to hold: asked for again when its turn comes.
@@ -358,6 +372,7 @@ impl Synthesizer for OpenAi {
             let message = if has_audio {
                 format!("{PROVIDER} stopped in the middle of the line")
             } else {
+                self.billed_chars = self.billed_chars.saturating_sub(billed_chars(&part.text));
                 format!("{PROVIDER} made no audio within {} s", FIRST_AUDIO_MS / 1_000)
             };
             self.lines.fail(part.line, temporary(message));

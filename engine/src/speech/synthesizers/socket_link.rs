@@ -1,7 +1,7 @@
 //! A WebSocket that is opened again when it breaks.
 use std::collections::VecDeque;
 
-use super::failure::{broken, closed, lasting, temporary};
+use super::failure::{broken, closed, temporary};
 use crate::ports::SocketMessage;
 use crate::speech::exchange::{Arrival, ExchangeId, SocketRequest, SpeechFailure, Transmit};
 
@@ -137,7 +137,7 @@ impl SocketLink {
                     return Some(LinkEvent::Message(message));
                 }
                 self.close();
-                lasting(format!("{provider} sent a message of more than 4 MiB"))
+                temporary(format!("{provider} sent a message of more than 4 MiB"))
             }
             Arrival::Closed { code, reason } => closed(provider, code, &reason),
             Arrival::Failed(failure) => broken(provider, &failure),

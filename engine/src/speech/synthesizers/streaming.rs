@@ -118,6 +118,8 @@ struct Active {
     sent: usize,
     is_finish_sent: bool,
     has_audio: bool,
+    /// Characters that were sent before any audio came. If none comes, the provider does not bill them.
+    unvoiced_chars: u64,
     /// When something of it was last sent or arrived.
     stirred_ms: i64,
     pcm: Pcm,
@@ -170,6 +172,7 @@ impl<D: Dialect> Streaming<D> {
                     sent: 0,
                     is_finish_sent: false,
                     has_audio: false,
+                    unvoiced_chars: 0,
                     stirred_ms: now_ms,
                     pcm: Pcm::default(),
                 });
@@ -202,7 +205,9 @@ impl<D: Dialect> Streaming<D> {
             active.stirred_ms = active.stirred_ms.max(if active.has_audio { now_ms } else { i64::MIN });
             let pieces = pieces(part, D::TEXT_BYTES_MAX);
             for (index, piece) in pieces.iter().enumerate() {
-                self.billed_chars += piece.chars().count() as u64;
+                let chars = piece.chars().count() as u64;
+                self.billed_chars += chars;
+                active.unvoiced_chars += if active.has_audio { 0 } else { chars };
                 self.dialect.speak(now_ms, piece, index + 1 == pieces.len(), &mut out);
             }
         }
@@ -229,8 +234,17 @@ impl<D: Dialect> Streaming<D> {
 
     /// The active line has been spoken.
     fn complete(&mut self) {
+        self.bill_voiced();
         if let Some(active) = self.active.take() {
             self.lines.complete(active.line, D::PROVIDER);
+        }
+    }
+
+    /// The active line has ended at the provider: text of which it made no audio is not billed. Text of a line that we end is,
+    /// for the provider was at work on it.
+    fn bill_voiced(&mut self) {
+        if let Some(active) = &mut self.active {
+            self.billed_chars = self.billed_chars.saturating_sub(std::mem::take(&mut active.unvoiced_chars));
         }
     }
 
@@ -247,6 +261,7 @@ impl<D: Dialect> Streaming<D> {
 
     /// The active line has failed.
     fn fail(&mut self, now_ms: i64, failure: SpeechFailure) {
+        self.bill_voiced();
         if let Some(active) = &self.active {
             self.lines.fail(active.line, failure);
         }
@@ -288,6 +303,7 @@ impl<D: Dialect> Streaming<D> {
                 if failure.is_temporary {
                     self.fail(now_ms, failure);
                 } else {
+                    self.bill_voiced();
                     self.lines.fail_all(&failure);
                     self.active = None;
                 }
@@ -305,6 +321,7 @@ impl<D: Dialect> Streaming<D> {
             return;
         }
         active.has_audio = true;
+        active.unvoiced_chars = 0;
         active.stirred_ms = now_ms;
         self.link.worked();
         if !self.lines.audio(active.line, samples) {
@@ -313,6 +330,9 @@ impl<D: Dialect> Streaming<D> {
     }
 
     fn linked(&mut self, now_ms: i64, event: LinkEvent) {
+        if matches!(event, LinkEvent::Lost(_) | LinkEvent::Failed(_)) {
+            self.bill_voiced();
+        }
         match event {
             LinkEvent::Opened => self.dialect.opened(now_ms),
             LinkEvent::Message(message) => {
@@ -470,6 +490,7 @@ impl<D: Dialect> Streaming<D> {
 
     /// The active line waited too long.
     fn overdue(&mut self, now_ms: i64) {
+        self.bill_voiced();
         let Some(active) = self.active.take() else { return };
         let provider = D::PROVIDER;
         let message = if active.has_audio {

@@ -47,6 +47,7 @@ pub(super) struct Deepgram {
     /// Words of the utterance in progress, or heard outside of one.
     current: Words,
     ended: VecDeque<Utterance>,
+    /// When it last told what it heard, be it nothing. Whatever else it sends is no answer.
     heard_ms: i64,
     billed_samples: u64,
 }
@@ -157,11 +158,13 @@ impl Deepgram {
     }
 
     fn read(&mut self, now_ms: i64, text: &str) {
-        self.heard_ms = now_ms;
         let kind = serde_json::from_str::<Kind>(text).map(|message| message.kind);
         let change = match kind.as_deref() {
             Ok("Results") => match serde_json::from_str::<Results>(text) {
-                Ok(results) => return self.results(results),
+                Ok(results) => {
+                    self.heard_ms = now_ms;
+                    return self.results(results);
+                }
                 Err(_) => self.link.unreadable(now_ms),
             },
             Ok("Error") => {

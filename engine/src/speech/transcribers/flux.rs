@@ -42,8 +42,8 @@ pub(super) struct Flux {
     waiting_ms: Option<i64>,
     /// When this connection was opened.
     opened_ms: i64,
-    /// Whether it has said anything over this connection.
-    has_answered: bool,
+    /// When it last told what it hears, be it nothing: it does four times a second.
+    told_ms: Option<i64>,
     is_forced: bool,
     /// Whether a turn ended while our detector still heard speech: the end of that speech needs no other.
     is_answered: bool,
@@ -80,7 +80,7 @@ impl Flux {
             is_speaking: false,
             waiting_ms: None,
             opened_ms: 0,
-            has_answered: false,
+            told_ms: None,
             is_forced: false,
             is_answered: false,
             turn: None,
@@ -110,7 +110,7 @@ impl Flux {
                 self.origin = self.log.start();
                 self.sent_to = self.origin;
                 self.opened_ms = now_ms;
-                self.has_answered = false;
+                self.told_ms = None;
                 self.pump(now_ms);
             }
             Change::Text(text) => self.read(now_ms, &text),
@@ -135,10 +135,12 @@ impl Flux {
 
     fn read(&mut self, now_ms: i64, text: &str) {
         let kind = serde_json::from_str::<Kind>(text).map(|message| message.kind);
-        self.has_answered |= kind.is_ok();
         let change = match kind.as_deref() {
             Ok("TurnInfo") => match serde_json::from_str::<TurnInfo>(text) {
-                Ok(info) => return self.turn_info(&info),
+                Ok(info) => {
+                    self.told_ms = Some(now_ms);
+                    return self.turn_info(&info);
+                }
                 Err(_) => self.link.unreadable(now_ms),
             },
             Ok("Error") => {
@@ -304,8 +306,8 @@ impl Transcriber for Flux {
                 let change = self.link.broke(now_ms, failure);
                 self.changed(now_ms, change);
             }
-            // Nobody is there: it greets on every connection.
-            None if !self.has_answered => {
+            // Nobody is there, or nobody any more.
+            None if self.told_ms.is_none_or(|told_ms| Some(told_ms) < self.waiting_ms) => {
                 let failure = self.link.reporter.disturbed("did not answer in time", "");
                 self.fail(&failure);
                 let change = self.link.broke(now_ms, failure);

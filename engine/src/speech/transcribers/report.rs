@@ -74,7 +74,7 @@ impl Reporter {
         if status < 400 {
             let what =
                 format!("answered with status {status} and not as this protocol does; check the base URL");
-            return SpeechFailure { is_temporary: true, ..self.misconfigured(&what, "") };
+            return self.disturbed(&what, "");
         }
         self.error(&ProviderError::read_body(body, status))
     }
@@ -172,7 +172,7 @@ mod tests {
             (rejected(503, "<html>"), SpeechFault::Provider, true, "Deepgram failed (503)"),
             (
                 rejected(200, "<html>"),
-                SpeechFault::Operator,
+                SpeechFault::Provider,
                 true,
                 "Deepgram answered with status 200 and not as this protocol does; check the base URL",
             ),

@@ -19,6 +19,9 @@ use crate::fakes::speech::{SLOW, STOPS};
 
 /// How long a character takes.
 pub const CHAR_MS: i64 = 60;
+/// What is announced of an utterance whose transcription is answered with a web page.
+pub const PAGE: &str = "page";
+const WELCOME: &str = "<!doctype html><title>Welcome</title>";
 
 pub(super) async fn speech(State(seen): State<Arc<Seen>>, headers: HeaderMap, body: Bytes) -> Response {
     if let Some(refusal) = wrong_key(&headers) {
@@ -29,8 +32,10 @@ pub(super) async fn speech(State(seen): State<Arc<Seen>>, headers: HeaderMap, bo
     };
     let text = body["input"].as_str().unwrap_or_default();
     match body["voice"].as_str() {
-        Some("page") => return raw(200, "text/html", Body::from("<!doctype html><title>Welcome</title>")),
-        Some("mute") => return raw(200, "audio/pcm", Body::empty()),
+        Some(voice) if voice.ends_with("page") => {
+            return raw(200, "text/html", Body::from(WELCOME));
+        }
+        Some(voice) if voice.ends_with("mute") => return raw(200, "audio/pcm", Body::empty()),
         Some("unknown") | None => return error(400, "Invalid voice.", "invalid_request_error", "voice"),
         Some(_) => {}
     }
@@ -81,15 +86,20 @@ pub(super) async fn transcription(
     let Some(file) = part(&body, boundary, "file") else {
         return error(400, "`file` is missing.", "invalid_request_error", "file");
     };
-    if part(&body, boundary, "model").is_none() {
+    let Some(model) = part(&body, boundary, "model").map(String::from_utf8_lossy) else {
         return error(400, "`model` is missing.", "invalid_request_error", "model");
-    }
+    };
     if hound::WavReader::new(Cursor::new(file)).is_err() {
         return error(400, "Invalid file format.", "invalid_request_error", "file");
     }
     let term = part(&body, boundary, "prompt").map(String::from_utf8_lossy).unwrap_or_default().into_owned();
     let text = lock(&seen.said).get_mut(&term).and_then(|texts| texts.pop_front()).unwrap_or_default();
-    json_response(200, &json!({"text": text}))
+    match model {
+        model if model.ends_with("hangs") => std::future::pending().await,
+        model if model.ends_with("empty") => json_response(200, &json!({})),
+        model if model.ends_with("page") || text == PAGE => raw(200, "text/html", Body::from(WELCOME)),
+        _ => json_response(200, &json!({"text": text})),
+    }
 }
 
 /// The content of a form's part (RFC 7578).

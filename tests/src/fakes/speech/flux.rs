@@ -9,6 +9,8 @@ const BEGINS_MS: i64 = 100;
 /// Silence after which a turn has probably ended, and after which it has.
 const EAGER_MS: i64 = 300;
 const ENDS_MS: i64 = 700;
+/// After so much audio without an event, an update says what was heard so far, be it nothing.
+const UPDATE_MS: i64 = 250;
 
 struct Turn {
     /// The parts of its text, and how many of them were said.
@@ -31,7 +33,7 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
         return Err("unsupported model".into());
     }
     tell(socket, &json!({"type": "Connected", "request_id": "r1", "sequence_id": 0}))?;
-    let (mut sequence, mut index, mut received, mut heard_ms) = (0, 0, 0, 0);
+    let (mut sequence, mut index, mut received, mut heard_ms, mut untold_ms) = (0, 0, 0, 0, 0);
     let mut turn: Option<Turn> = None;
     let mut rest: Vec<i16> = Vec::new();
     while let Some(message) = next(socket) {
@@ -79,6 +81,11 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
                     }
                 }
                 None => {}
+            }
+            untold_ms = if events.is_empty() { untold_ms + ms } else { 0 };
+            if untold_ms >= UPDATE_MS {
+                untold_ms = 0;
+                events.push(("Update", turn.as_ref().map(Turn::text).unwrap_or_default()));
             }
             for (event, transcript) in events {
                 sequence += 1;

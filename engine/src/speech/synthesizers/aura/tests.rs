@@ -261,9 +261,14 @@ fn errors_and_garbage() {
     bench.json(id, json!({ "type": "Error", "code": "MODEL", "description": "model not found: voice-1" }));
     assert_eq!(bench.failure(2).fault, SpeechFault::Operator);
     bench.line(3, "Three.");
-    let id = bench.open();
-    bench.binary(id, &[0; 4 * 1024 * 1024 + 1]);
-    assert!(bench.failure(3).message.contains("4 MiB"));
+    for pause_ms in [0, 500, 2_000] {
+        assert_eq!(bench.of(3).failure, None);
+        bench.pass(pause_ms);
+        let id = bench.open();
+        bench.binary(id, &[0; 4 * 1024 * 1024 + 1]);
+    }
+    let failure = bench.failure(3);
+    assert!(failure.message.contains("4 MiB") && failure.is_temporary, "{failure:?}");
 }
 
 #[test]

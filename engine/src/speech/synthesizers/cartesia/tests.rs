@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::streaming::Streaming;
 use super::super::testing::{Bench, message, pcm, play, samples, settings, steps};
 use super::*;
-use crate::speech::exchange::{Arrival, SpeechFault, Transmit};
+use crate::speech::exchange::{Arrival, ExchangeId, SpeechFault, Transmit};
 
 fn bench() -> Bench {
     Bench::new(Streaming::new(Cartesia::new(settings("wss://api.example.com"))))
@@ -100,6 +100,45 @@ fn errors_of_a_line_and_of_the_connection() {
     let id = bench.open();
     bench.json(id, json!({ "type": "chunk", "context_id": "line-3" }));
     assert!(bench.failure(3).message.contains("cannot be read"));
+}
+
+#[test]
+fn only_lines_that_made_audio_are_billed() {
+    let error =
+        |code: u16| json!({ "type": "error", "message": "no", "status_code": code, "context_id": "line-1" });
+    let billed = |play: &dyn Fn(&mut Bench, ExchangeId)| {
+        let mut bench = bench();
+        bench.speak(1, "One.");
+        let id = bench.open();
+        assert_eq!(bench.voice.billed_chars(), [4], "as long as it may make audio");
+        play(&mut bench, id);
+        bench.voice.billed_chars()
+    };
+    assert_eq!(billed(&|bench, id| bench.json(id, error(404))), [0]);
+    assert_eq!(billed(&|bench, id| bench.json(id, json!({ "type": "error", "status_code": 401 }))), [0]);
+    assert_eq!(billed(&|bench, _| bench.pass(3_000)), [0], "too late");
+    let sent_again = billed(&|bench, id| {
+        bench.broken(id);
+        bench.pass(500);
+        bench.open();
+    });
+    assert_eq!(sent_again, [4], "once");
+    let never_again = billed(&|bench, id| {
+        bench.broken(id);
+        for pause_ms in [500, 2_000] {
+            bench.pass(pause_ms);
+            let (id, _) = bench.connect();
+            bench.broken(id);
+        }
+    });
+    assert_eq!(never_again, [0]);
+    let broke_off = billed(&|bench, id| {
+        bench.json(id, chunk("line-1", 7));
+        bench.speak(1, " Two.");
+        bench.json(id, error(503));
+    });
+    assert_eq!(broke_off, [4 + 5]);
+    assert_eq!(billed(&|bench, _| bench.cancel(1)), [4], "the provider was at work on it");
 }
 
 #[test]

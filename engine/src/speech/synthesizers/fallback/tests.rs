@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 
-use super::super::failure::{lasting, temporary};
+use super::super::failure::{refused, temporary};
 use super::super::testing::{Bench, message, play, samples, settings, steps};
 use super::super::{SynthesizerKind, new};
 use super::*;
@@ -184,8 +184,8 @@ fn when_all_voices_fail_the_line_fails_with_the_last_reason() {
     let mut stage = Stage::new(&ONE);
     stage.bench.line(1, "One.");
     stage.tell(0, [failed(1)]);
-    stage.tell(1, [SynthesizerEvent::Failed { line: 1, failure: lasting("the second broke, too") }]);
-    assert_eq!(stage.bench.failure(1).message, "the second broke, too");
+    stage.tell(1, [SynthesizerEvent::Failed { line: 1, failure: refused("the second", 401, "") }]);
+    assert_eq!(stage.bench.failure(1).message, "the second answered with status 401");
     stage.heard(0);
     stage.heard(1);
     // Both rest, and the second for ever.

@@ -137,7 +137,12 @@ fn other_bodies_with_status_200_are_failures() {
         bench.line(1, "One.");
         bench.head(0, 200, content_type);
         bench.body(0, body.as_bytes());
-        assert!(bench.failure(1).message.contains(named), "{:?}", bench.failure(1));
+        let failure = bench.failure(1);
+        assert!(
+            failure.message.contains(named) && failure.message.contains("check its base URL"),
+            "{failure:?}"
+        );
+        assert!(failure.is_temporary, "the next line may be spoken: {failure:?}");
         assert!(bench.sent.contains(&Transmit::Drop { id: 0 }));
     }
 }
@@ -166,6 +171,52 @@ fn no_audio_late_audio_and_silence_in_the_middle_are_failures() {
     assert_eq!(bench.of(3).failure, None);
     bench.pass(1);
     assert!(bench.failure(3).message.contains("middle"));
+}
+
+#[test]
+fn only_requests_that_made_audio_are_billed() {
+    let billed = |play: fn(&mut Bench)| {
+        let mut bench = bench();
+        bench.line(1, "One.");
+        assert_eq!(bench.voice.billed_chars(), [4], "as long as it may make audio");
+        play(&mut bench);
+        bench.voice.billed_chars()
+    };
+    for (status, content_type, body) in [
+        (401, "application/json", "{}"),
+        (400, "application/json", "{}"),
+        (200, "text/html", "<html>"),
+        (200, "audio/pcm", ""),
+    ] {
+        let mut bench = bench();
+        bench.line(1, "One.");
+        bench.head(0, status, content_type);
+        bench.body(0, body.as_bytes());
+        bench.arrive(0, Arrival::End);
+        assert_eq!(
+            (bench.failure(1).message.is_empty(), bench.voice.billed_chars()),
+            (false, vec![0]),
+            "{status}"
+        );
+    }
+    let never_reached = billed(|bench| {
+        bench.broken(0);
+        bench.broken(1);
+    });
+    assert_eq!(never_reached, [0]);
+    assert_eq!(billed(|bench| bench.pass(3_000)), [0], "too late");
+    let at_the_second_attempt = billed(|bench| {
+        bench.broken(0);
+        answer(bench, 1, 60);
+    });
+    assert_eq!(at_the_second_attempt, [4]);
+    let broke_off = billed(|bench| {
+        bench.head(0, 200, "audio/pcm");
+        bench.body(0, &pcm(&samples(60)));
+        bench.broken(0);
+    });
+    assert_eq!(broke_off, [4]);
+    assert_eq!(billed(|bench| bench.cancel(1)), [4], "the server was at work on it");
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn pages_garbage_and_closing_in_mid_sentence() {
         call.wait(2_500);
     }
     let told = call.events();
-    assert_eq!(failure(&told).fault, SpeechFault::Operator);
+    assert_eq!(failure(&told).fault, SpeechFault::Provider);
 
     let mut call = driver(Rate::Khz8);
     call.hear(100, 0);

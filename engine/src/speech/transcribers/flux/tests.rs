@@ -103,6 +103,7 @@ fn several_utterances_of_ours_are_one_turn() {
 fn a_cough_is_an_empty_turn() {
     let mut call = opened();
     call.utter(200);
+    call.text(info("Update", 0, 1.5, ""));
     call.hear(KIND.final_wait_ms(), 0);
     assert_eq!(call.events(), [TurnEnded(String::new())]);
 }
@@ -118,6 +119,15 @@ fn a_service_that_never_says_anything_is_no_silence() {
     assert_eq!((silent.fault, silent.is_temporary), (SpeechFault::Provider, true), "{silent:?}");
     assert!(silent.message.contains("did not answer in time"), "{silent:?}");
     assert!(call.transmits().iter().any(|transmit| matches!(transmit, Transmit::Connect { id: 1, .. })));
+}
+
+#[test]
+fn a_service_that_says_nothing_any_more_is_no_silence() {
+    let mut call = opened();
+    call.text(info("Update", 0, 0.5, ""));
+    call.utter(500);
+    call.hear(KIND.final_wait_ms(), 0);
+    assert!(failure(&call.events()).message.contains("did not answer in time"));
 }
 
 #[test]
@@ -193,7 +203,7 @@ fn refusals_breaks_and_garbage() {
         call.refuse(200, "<html>");
         call.wait(2_500);
     }
-    assert_eq!(failure(&call.events()).fault, SpeechFault::Operator);
+    assert_eq!(failure(&call.events()).fault, SpeechFault::Provider);
 
     let mut call = opened();
     call.utter(500);

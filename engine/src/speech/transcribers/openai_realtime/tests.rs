@@ -255,7 +255,7 @@ fn fatal_and_passing_errors() {
         call.refuse(200, "<html>");
         call.wait(2_500);
     }
-    assert_eq!(failure(&call.events()).fault, SpeechFault::Operator);
+    assert_eq!(failure(&call.events()).fault, SpeechFault::Provider);
 }
 
 #[test]
