@@ -102,7 +102,7 @@ fn every_page_tells_the_call_that_does_the_same_or_that_there_is_none() {
         let html = render(page, case);
         let tells = html.contains("As API call") || html.contains("The API has no operation");
         // Somebody else's invitation can only be left alone.
-        assert!(tells || html.contains("open the link again and sign in with that address"), "{name}");
+        assert!(tells || html.contains("This invitation is for somebody else"), "{name}");
         if ["/dashboard/people", "/dashboard/sessions"].contains(&page.path) {
             assert!(html.contains("As API call") && html.contains("The API has no operation"), "{name}");
             assert!(html.contains("curl 'https://voice.bluedoor.example/"), "{name} shows the nearest one");

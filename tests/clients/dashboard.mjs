@@ -389,6 +389,11 @@ async function secondPerson(page, email, scripts, look) {
   await page.getByRole('button', { name: 'Invite' }).click();
   const link = await page.locator('code.secret').textContent();
   await look?.(page, 'invited');
+  // The link in other hands tells nothing.
+  await page.goto(link);
+  await page.getByText('This invitation is for somebody else').waitFor();
+  assert.equal(await page.getByText(colleague).count(), 0);
+  await look?.(page, 'not-invited');
   const theirs = await browser.newContext({ javaScriptEnabled: scripts });
   const joining = await theirs.newPage();
   joining.setDefaultTimeout(15_000);

@@ -29,7 +29,7 @@ pub(super) enum Sent {
 pub(super) fn code(to: &str, code: &str, link: &str) -> Mail {
     let text = format!(
         "Your code to sign in to Sidetone is\n\n    {code}\n\nIt is good for 10 minutes, in the browser that asked for it. \
-         You can also open this link and press the button:\n\n{link}\n\nDid you not ask for it? Then do nothing: without \
+         You can also open this link, in any browser, and press the button:\n\n{link}\n\nDid you not ask for it? Then do nothing: without \
          the code nobody can sign in.\n"
     );
     Mail { to: to.to_owned(), subject: format!("{code} is your code for Sidetone"), text }

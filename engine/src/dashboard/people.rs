@@ -79,14 +79,16 @@ pub(super) async fn invitations(visit: &Visit<'_>, session: &Session) -> Result<
     })
 }
 
-/// The invitation of the page where it is accepted: the workspace, and whether it is for this person.
+/// The invitation of the page where it is accepted. Somebody else who has the link is told only that it is not theirs.
 pub(super) async fn invitation(visit: &Visit<'_>, session: &Session, query: &Fields) -> Result<Value, Fault> {
     let token = paths::value(query, "token").unwrap_or_default();
     let found = open_invitation(visit, token).await?;
-    Ok(
-        json!({"workspace": found.workspace, "role": found.role.as_str(), "email": found.email, "token": token,
-        "is_yours": found.email == session.email}),
-    )
+    Ok(match found.email == session.email {
+        true => {
+            json!({"is_yours": true, "workspace": found.workspace, "role": found.role.as_str(), "token": token})
+        }
+        false => json!({"is_yours": false}),
+    })
 }
 
 struct Open {

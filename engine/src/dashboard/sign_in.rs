@@ -17,7 +17,7 @@ use crate::interfaces::mounted::{SIGN_IN_PATH, sign_in_link};
 use crate::operations::auth::Credential;
 use crate::storage::accounts::{BY_EMAIL, OPERATOR, Person, used_proof};
 use crate::storage::fault::Fault;
-use crate::storage::sign_ins::{Asker, Proven, Refused};
+use crate::storage::sign_ins::{Asker, Proven, Refused, Withheld};
 
 /// Where the code is typed.
 const CODE_PATH: &str = "/dashboard/sign-in/code";
@@ -120,9 +120,9 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     };
     let source = visit.source();
     let asker = Asker { email: &email, source: &source, visit_hash: &form.visit_hash, next: form.next() };
-    let Some(proof) = visit.services().prove_address(&asker, visit.now_ms).await? else {
-        let message = "Too many codes were asked for. Use the last one, or wait for an hour.";
-        return Ok(form.again(typed, &Error::new(Code::TooManyCodes, message)));
+    let proof = match visit.services().prove_address(&asker, visit.now_ms).await? {
+        Ok(proof) => proof,
+        Err(withheld) => return no_code(&form, &email, &withheld).await,
     };
     let base_url = &visit.services().config().base_url;
     let link = sign_in_link(base_url, &proof.token);
@@ -144,6 +144,26 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
             Ok(with_incident(form.again(typed, &error), Some(detail)))
         }
     }
+}
+
+/// Says why no further mail is sent, and what signs in instead. A browser that waits for a code of this address can type it.
+async fn no_code(form: &Form<'_>, email: &str, withheld: &Withheld) -> Result<Response<Bytes>, Fault> {
+    let message = match withheld {
+        Withheld::Network => {
+            "Too many codes were asked for from your network, so none was sent. Use the last one or its link, which are \
+             good for ten minutes, or ask again in an hour."
+        }
+        Withheld::Address => {
+            "Many codes were sent to this address just now, so no other one was. Open the link in the latest of those \
+             mails: it signs you in, whoever asked for it."
+        }
+    };
+    let error = Error::new(Code::TooManyCodes, message);
+    let awaited = form.visit.services().awaited_address(&form.visit_hash, form.visit.now_ms).await?;
+    Ok(match awaited.is_some_and(|awaited| awaited == email) {
+        true => ask_code(form.visit, email, form.next(), Some(&error)),
+        false => form.again(email, &error),
+    })
 }
 
 async fn await_code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
@@ -173,6 +193,11 @@ async fn code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
         }
         Err(Refused::Gone) => {
             let message = "This code was tried too often. Ask for a new one.";
+            Ok(form.again(&email, &Error::new(Code::TooManyCodes, message)))
+        }
+        Err(Refused::Address) => {
+            let message = "Codes for this address were tried too often in the last hour. Open the link in the mail \
+                instead: it signs you in.";
             Ok(form.again(&email, &Error::new(Code::TooManyCodes, message)))
         }
     }

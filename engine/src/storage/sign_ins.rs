@@ -1,8 +1,14 @@
 //! Codes and links that prove an e-mail address, and how many of them may be asked for.
+//!
+//! No stranger locks the owner of an address out. Codes are counted for each pair of address and network, so what others ask
+//! for leaves the owner's alone. The bound for the address, which keeps its mailbox from being flooded, counts only mails
+//! whose links are still good: where it refuses, the owner has a link that signs in. The same holds for the bound of tries,
+//! which keeps many networks together from guessing: it ends codes, not links.
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::SignInId;
 use crate::base::limits::{
-    FIRST_LINK_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
+    FIRST_LINK_MS, SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX, SIGN_IN_MAILS_MAX, SIGN_IN_MS,
+    SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
 };
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
@@ -40,17 +46,31 @@ pub(crate) struct Proven {
     pub uses: Batch,
 }
 
+/// Why no code is sent.
+pub(crate) enum Withheld {
+    /// This network asked for too many.
+    Network,
+    /// Many were sent to the address just now: their links are good.
+    Address,
+}
+
 /// Why a code was not accepted.
 pub(crate) enum Refused {
     /// Another try is possible.
     Wrong,
     /// None is open in this browser, or it has expired, or it was tried too often.
     Gone,
+    /// Codes of the address were tried too often; its links are good.
+    Address,
 }
 
 impl Services {
-    /// Makes a code and a link for an address. `None`: too many were asked for.
-    pub(crate) async fn prove_address(&self, asker: &Asker<'_>, now_ms: i64) -> Result<Option<Proof>, Fault> {
+    /// Makes a code and a link for an address.
+    pub(crate) async fn prove_address(
+        &self,
+        asker: &Asker<'_>,
+        now_ms: i64,
+    ) -> Result<Result<Proof, Withheld>, Fault> {
         let id: SignInId = self.new_id();
         let mut bytes = [0; 8];
         self.ports().random.fill(&mut bytes);
@@ -59,7 +79,8 @@ impl Services {
         let insert = sql!(
             "INSERT INTO sign_ins (id, kind, email, source, visit_hash, code_hash, link_hash, next, tries, created_at, expires_at)
              SELECT :id, 'email', :email, :source, :visit, :code, :link, :next, 0, :now, :end
-             WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND created_at > :since) < :mails
+             WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND source = :source AND created_at > :since) < :mails
+             AND (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND created_at > :good) < :all
              AND (SELECT COUNT(*) FROM sign_ins WHERE source = :source AND created_at > :since) < :most RETURNING id",
             id = &id,
             email = asker.email,
@@ -71,11 +92,22 @@ impl Services {
             now = now_ms,
             end = now_ms + SIGN_IN_MS,
             since = now_ms - SIGN_IN_WINDOW_MS,
+            good = now_ms - SIGN_IN_MS,
             mails = SIGN_IN_MAILS_MAX,
+            all = SIGN_IN_ADDRESS_MAX,
             most = SIGN_IN_SOURCE_MAX
         );
-        let [made] = self.write([insert]).await?;
-        Ok((!made.is_empty()).then_some(Proof { code, token }))
+        let sent = sql!(
+            "SELECT COUNT(*) AS sent FROM sign_ins WHERE email = :email AND created_at > :good",
+            email = asker.email,
+            good = now_ms - SIGN_IN_MS
+        );
+        let [made, sent] = self.write([insert, sent]).await?;
+        if !made.is_empty() {
+            return Ok(Ok(Proof { code, token }));
+        }
+        let sent = sent.first().map(|row| row.integer("sent")).transpose()?.unwrap_or_default();
+        Ok(Err(if sent < SIGN_IN_ADDRESS_MAX { Withheld::Network } else { Withheld::Address }))
     }
 
     /// The address whose code this browser waits for.
@@ -105,13 +137,26 @@ impl Services {
             "UPDATE sign_ins SET tries = tries + 1 WHERE id = (
                SELECT id FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
                ORDER BY created_at DESC, id DESC LIMIT 1) AND tries < :most
+             AND (SELECT SUM(s.tries) FROM sign_ins AS s WHERE s.email = sign_ins.email AND s.created_at > :since) < :all
              RETURNING id, kind, email, next, code_hash, tries",
             visit = visit_hash,
             now = now_ms,
-            most = SIGN_IN_TRIES_MAX
+            since = now_ms - SIGN_IN_WINDOW_MS,
+            most = SIGN_IN_TRIES_MAX,
+            all = SIGN_IN_ADDRESS_TRIES_MAX
         );
-        let [counted] = self.write([count]).await?;
-        let Some(row) = counted.first() else { return Ok(Err(Refused::Gone)) };
+        let tried = sql!(
+            "SELECT tries FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
+             ORDER BY created_at DESC, id DESC LIMIT 1",
+            visit = visit_hash,
+            now = now_ms
+        );
+        let [counted, tried] = self.write([count, tried]).await?;
+        let Some(row) = counted.first() else {
+            let tries = tried.first().map(|row| row.integer("tries")).transpose()?;
+            let is_left = tries.is_some_and(|tries| tries < SIGN_IN_TRIES_MAX);
+            return Ok(Err(if is_left { Refused::Address } else { Refused::Gone }));
+        };
         let id: SignInId = row.id("id")?;
         // HMACs of the code, so that the time of the comparison tells nothing about it.
         if row.str("code_hash")? == self.code_hash(&id, code) {

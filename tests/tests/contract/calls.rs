@@ -24,7 +24,7 @@ fn a_call_has_all_fields_at_every_stage() {
         "status": "ringing", "from": "+14155550123", "to": "+14155550199", "user_number": null, "provider": "twilio",
         "carrier_call_id": "CA0123456789", "model": "builtin/rules", "voice": "builtin/tone",
         "started_at": "2026-01-01T09:00:00.123Z", "answered_at": null, "ended_at": null, "duration_ms": null, "outcome": null,
-        "ended_reason": null, "fault": null, "sentiment": null, "transcript": [], "turns": [], "analysis": null,
+        "ended_reason": null, "fault": null, "sentiment": null, "transcript": [], "turns": [], "waits_ms": [], "analysis": null,
         "costs": {"total_microusd": 0, "telephony_microusd": 0, "stt_microusd": 0, "llm_microusd": 0, "tts_microusd": 0},
         "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0, "llm_uncounted_answers": 0}, "recording": null, "simulation_run_id": null,
     });
@@ -146,6 +146,7 @@ fn statistics_have_the_percentiles_of_waits() {
     let nothing = json!({"turns": 0, "p50_ms": null, "p95_ms": null, "p99_ms": null});
     a_call_with_waits(&world, 0, Source::Browser, &[None, None]);
     assert_eq!(waits(""), nothing, "no turn was answered");
+    assert_eq!(world.get("/calls").ok()["calls"][0]["waits_ms"], json!([]));
     // 10, 20, … 2,000 ms, latest first, in ten calls; one more turn of each was not answered.
     for call in 0..10 {
         let turns: Vec<_> = (1..=20).rev().map(|turn| Some((call * 20 + turn) * 10)).chain([None]).collect();
@@ -162,6 +163,10 @@ fn statistics_have_the_percentiles_of_waits() {
     // One turn is every percentile.
     a_call_with_waits(&world, 20, Source::Outbound, &[Some(0)]);
     assert_eq!(waits("source=outbound"), of(1, 0, 0, 0));
+    // Each call of a list has its own.
+    let of_calls = &world.get("/calls?limit=2").ok()["calls"];
+    assert_eq!(of_calls[0]["waits_ms"], json!([0]));
+    assert_eq!(of_calls[1]["waits_ms"], json!((181..=200).rev().map(|turn| turn * 10).collect::<Vec<_>>()));
 }
 
 #[test]

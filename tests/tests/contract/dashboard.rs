@@ -327,3 +327,34 @@ fn a_batch_has_a_page_that_counts_its_runs() {
     let nobody = visitor.get("/dashboard/simulations/batches/batch_nobody");
     assert!(nobody.status == 200 && text(&nobody).contains("there never was"), "{nobody:?}");
 }
+
+/// From a conversation that was spoken: lists leave its turns out, and the chart needs how long they took.
+#[test]
+fn the_overview_shows_over_time_how_long_callers_waited() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("waits"));
+    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Waits")]);
+    let api = world.with_key(key_in(&text(&made)));
+    let simulation = api.simulation();
+    let run = api.post(format!("/simulations/{}/runs", simulation.id), json!({"mode": "voice"})).created();
+    api.settle(run["id"].as_str().unwrap());
+    let call = &api.get("/calls").ok()["calls"][0];
+    let mut waits: Vec<i64> = call["waits_ms"].as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+    waits.sort_unstable();
+    assert!(!waits.is_empty() && call["turns"].is_null(), "{call}");
+    let page = text(&visitor.get("/dashboard"));
+    let waited = page.split("<h2>How long callers waited</h2>").nth(1).expect("a section");
+    let chart = waited.split("</section>").next().unwrap();
+    assert!(chart.contains("<svg class=\"chart\""), "{chart}");
+    // p50 and p95 of its hour, in the table beside the chart.
+    let of = |percent: usize| waits[(waits.len() * percent).div_ceil(100) - 1];
+    let shown = |ms: i64| match ms {
+        ..1_000 => format!("{ms} ms"),
+        _ => format!("{}.{:02} s", ms / 1_000, ms / 10 % 100),
+    };
+    let row = chart.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+    assert_eq!(row.matches("<tr>").count(), 1, "{row}");
+    for value in [of(50), of(95)] {
+        assert!(row.contains(&format!("<td class=\"num\">{}</td>", shown(value))), "{value} ms: {row}");
+    }
+}

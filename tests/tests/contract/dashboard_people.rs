@@ -61,11 +61,19 @@ fn an_invited_person_joins_with_their_role() {
 fn an_invitation_is_good_for_its_address_only() {
     let world = World::new();
     let mut admin = Visitor::signed_in(&world, &address("host"));
+    assert_eq!(admin.act("update_workspace", PEOPLE, &[("name", "Secret project")]).status, 303);
     let link = admin.invite(&address("guest"), "admin");
+    // Somebody else who has the link learns neither whom nor what it is for.
     let mut other = Visitor::signed_in(&world, &address("neighbour"));
+    let silent = |page: &str| !page.contains(&address("guest")) && !page.contains("Secret project");
     let page = other.get(&link);
-    assert!(page.status == 200 && !text(&page).contains(">Join<"), "{page:?}");
-    assert_eq!(other.join(&link), 403);
+    let shown = text(&page);
+    assert!(page.status == 200 && shown.contains("somebody else") && !shown.contains(">Join<"), "{page:?}");
+    assert!(silent(&shown), "{shown}");
+    let token = link.split("token=").nth(1).unwrap();
+    let fields = [("token", token), ("_back", link.as_str())];
+    let refused = other.submit("/dashboard", "/dashboard/do/join_workspace", &fields);
+    assert!(refused.status == 403 && silent(&text(&refused)), "{refused:?}");
     assert_ne!(other.workspace(), admin.workspace());
     let mut guest = Visitor::signed_in(&world, &address("guest"));
     let second = admin.invite(&address("guest"), "member");

@@ -52,23 +52,101 @@ fn a_code_can_be_tried_five_times() {
     assert_eq!(visitor.get("/dashboard").status, 303);
 }
 
+/// Asks for a code at the page to sign in.
+fn ask(visitor: &mut Visitor, email: &str) -> Reply {
+    visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", email)])
+}
+
 #[test]
-fn codes_are_limited_by_address_and_by_source() {
+fn codes_are_limited_by_network() {
     let world = World::new();
-    let email = address("flood");
-    for _ in 0..5 {
-        Visitor::new(&world).ask_for_code(&email);
-    }
-    let ask = |visitor: &mut Visitor, email: &str| {
-        visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", email)]).status
-    };
-    assert_eq!(ask(&mut Visitor::new(&world), &email), 429);
     let mut greedy = Visitor::new(&world);
     for n in 0..20 {
-        assert_eq!(ask(&mut greedy, &address(&format!("flood{n}"))), 303);
+        assert_eq!(ask(&mut greedy, &address(&format!("flood{n}"))).status, 303);
     }
-    assert_eq!(ask(&mut greedy, &address("flood20")), 429);
-    assert_eq!(ask(&mut Visitor::new(&world), &address("flood20")), 303, "others are not affected");
+    assert_eq!(ask(&mut greedy, &address("flood20")).status, 429);
+    assert_eq!(ask(&mut Visitor::new(&world), &address("flood20")).status, 303, "others are not affected");
+}
+
+#[test]
+fn a_stranger_who_asks_for_codes_does_not_keep_their_owner_out() {
+    let world = World::new();
+    let email = address("locked");
+    let mut stranger = Visitor::new(&world);
+    let mut last = String::new();
+    for _ in 0..5 {
+        last = stranger.ask_for_code(&email);
+    }
+    let refused = ask(&mut stranger, &email);
+    assert_eq!(refused.status, 429);
+    let page = text(&refused);
+    assert!(
+        page.contains("from your network") && page.contains("name=\"code\""),
+        "the last code can be typed"
+    );
+    Visitor::new(&world).sign_in(&email);
+    // Whoever has the mailbox can still use the code that was sent to this browser.
+    assert_eq!(stranger.submit(CODE, CODE, &[("code", &last)]).status, 303);
+}
+
+#[test]
+fn many_strangers_leave_the_owner_a_link() {
+    let world = World::new();
+    let email = address("crowd");
+    for _ in 0..10 {
+        Visitor::new(&world).ask_for_code(&email);
+    }
+    let mut owner = Visitor::new(&world);
+    let refused = ask(&mut owner, &email);
+    assert_eq!(refused.status, 429, "a mailbox is not flooded");
+    assert!(text(&refused).contains("Open the link in the latest"), "{refused:?}");
+    let link = owner.link_of(&email);
+    let token = link.split("token=").nth(1).unwrap();
+    assert_eq!(owner.submit(&link, LINK, &[("token", token)]).status, 303);
+    assert_eq!(owner.get("/dashboard").status, 200);
+}
+
+/// Where the bound of the address refuses, one of the mails that it counts must still be good.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn an_address_gets_codes_again_when_its_links_have_expired() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let email = address("again");
+    for _ in 0..10 {
+        Visitor::new(&world).ask_for_code(&email);
+    }
+    let mut owner = Visitor::new(&world);
+    let link = owner.link_of(&email);
+    sandbox.advance(599_999);
+    assert_eq!(ask(&mut owner, &email).status, 429);
+    assert_eq!(owner.get(&link).status, 200);
+    sandbox.advance(1);
+    assert_eq!(owner.get(&link).status, 401);
+    owner.sign_in(&email);
+}
+
+#[test]
+fn many_networks_together_guess_no_more_than_one() {
+    let world = World::new();
+    let email = address("guessed");
+    let mut owner = Visitor::new(&world);
+    let code = owner.ask_for_code(&email);
+    let link = owner.link_of(&email);
+    let csrf = owner.csrf(CODE);
+    for _ in 0..5 {
+        let mut guesser = Visitor::new(&world);
+        let wrong = other(&guesser.ask_for_code(&email));
+        let csrf = guesser.csrf(CODE);
+        for _ in 0..5 {
+            guesser.post(CODE, &[("_csrf", &csrf), ("code", &wrong)]);
+        }
+    }
+    let refused = owner.post(CODE, &[("_csrf", &csrf), ("code", &code)]);
+    assert_eq!(refused.status, 429);
+    assert!(text(&refused).contains("Open the link in the mail"), "{refused:?}");
+    let token = link.split("token=").nth(1).unwrap();
+    assert_eq!(owner.submit(&link, LINK, &[("token", token)]).status, 303, "a link is not guessed");
 }
 
 #[test]

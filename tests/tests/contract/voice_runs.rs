@@ -31,6 +31,12 @@ fn a_voice_run_is_spoken_and_recorded() {
     let turns = call["turns"].as_array().unwrap().iter();
     let mut waits: Vec<i64> =
         turns.filter_map(|turn| Some(ms(turn, "heard_first_ms")? - ms(turn, "end_of_speech_ms")?)).collect();
+    assert_eq!(call["waits_ms"], json!(waits));
+    assert_eq!(
+        world.get("/calls?limit=1").ok()["calls"][0]["waits_ms"],
+        json!(waits),
+        "a list has them, too"
+    );
     waits.sort_unstable();
     let stats = world.get("/calls?limit=1").ok()["stats"]["waits"].clone();
     assert_eq!(stats["turns"], waits.len());

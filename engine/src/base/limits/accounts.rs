@@ -24,8 +24,12 @@ pub const SIGN_IN_MS: i64 = 600_000;
 pub const SIGN_IN_TRIES_MAX: i64 = 5;
 /// The time over which requests for codes are counted.
 pub const SIGN_IN_WINDOW_MS: i64 = 3_600_000;
-/// Codes for one address within [`SIGN_IN_WINDOW_MS`].
+/// Codes for one address that one network asks for within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_MAILS_MAX: i64 = 5;
+/// Codes for one address, whoever asks, within [`SIGN_IN_MS`]: where this refuses, the links of those mails are still good.
+pub const SIGN_IN_ADDRESS_MAX: i64 = 10;
+/// Tries of all codes for one address within [`SIGN_IN_WINDOW_MS`], whoever asked for them.
+pub const SIGN_IN_ADDRESS_TRIES_MAX: i64 = 25;
 /// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_SOURCE_MAX: i64 = 20;
 /// Sign-ins at an OpenID provider that one network address begins within [`SIGN_IN_WINDOW_MS`] and does not finish. Each

@@ -48,7 +48,7 @@ pub const PAGE_MAX: u64 = 1_000_000_000;
 pub const STATEMENT_LIST_BYTES_MAX: usize = 512 * 1024;
 /// Length of a search text.
 pub const SEARCH_CHARS_MAX: u64 = 500;
-/// Size of a call in a list, without its transcript and its analysis.
+/// Size of a call in a list, without its transcript, its analysis and its waits.
 pub const CALL_ROW_BYTES_MAX: i64 = 1_500;
 /// The largest integer that a JSON client can represent exactly: 2^53 − 1.
 pub const INTEGER_MAX: i64 = (1 << 53) - 1;

@@ -41,7 +41,7 @@ pub const OF_CALL: &[(&str, &[&str])] = &[
     ("outcome", &[]),
     ("ended_reason", &[]),
     ("fault", &[]),
-    ("turns", &[]),
+    ("waits_ms", &[]),
     ("transcript", &["role", "text"]),
     ("analysis", &["summary"]),
     ("costs", &["total_microusd"]),

@@ -11,7 +11,7 @@ use crate::dashboard::pages::parts::{
     Tone, at, clock, counted, day, empty, grouped, link, list, money, name_of, number, read, section, span,
     status, table, text, when,
 };
-use crate::dashboard::pages::{read_of, timeline};
+use crate::dashboard::pages::read_of;
 
 /// The page.
 pub const PAGE: Page = Page {
@@ -187,7 +187,7 @@ fn latency(frame: &Frame, calls: &Value, rows: &[Value]) -> Markup {
     let mut each: Vec<Vec<i64>> = vec![Vec::new(); bars.count];
     for call in rows {
         if let Some(waits) = bars.of(call).and_then(|at| each.get_mut(at)) {
-            waits.extend(list(call, "turns").iter().filter_map(timeline::wait));
+            waits.extend(list(call, "waits_ms").iter().filter_map(Value::as_i64));
         }
     }
     let over_time: Vec<Option<[i64; 2]>> = each
@@ -209,7 +209,7 @@ fn latency(frame: &Frame, calls: &Value, rows: &[Value]) -> Markup {
                     div { dt { "Answers" } dd { (grouped(number(waits, "turns"))) } }
                 }
                 @if over_time.iter().any(Option::is_some) {
-                    (chart::percentiles("How long callers waited over time", ["p50", "p95"], &bars.labels(), &over_time, &span))
+                    (chart::percentiles(&format!("How long callers of the latest {} calls waited, over time", rows.len()), ["p50", "p95"], &bars.labels(), &over_time, &span))
                 }
             }))
         }

@@ -111,9 +111,9 @@ fn join(frame: &Frame, answers: &[Value]) -> Markup {
     layout::plain(
         "Invitation",
         html! {
-            p { "You are invited to " strong dir="auto" { (text(invitation, "workspace")) } " as " (text(invitation, "role")) "." }
             @if let Some(problem) = &frame.problem { p.problem role="alert" { (text(problem.get("error").unwrap_or(problem), "message")) } }
             @if yours {
+                p { "You are invited to " strong dir="auto" { (text(invitation, "workspace")) } " as " (text(invitation, "role")) "." }
                 form method="post" action="/dashboard/do/join_workspace" {
                     (carried(frame, "/dashboard"))
                     input type="hidden" name="token" value=(text(invitation, "token"));
@@ -121,8 +121,8 @@ fn join(frame: &Frame, answers: &[Value]) -> Markup {
                 }
                 p.help { "You are signed in as " (frame.person_email) ". The API has no operation for this: an API key belongs to its workspace from the beginning." }
             } @else {
-                div.problem { p { "It is for " strong { (text(invitation, "email")) } ", and you are signed in as " strong { (frame.person_email) } "." } }
-                p { "Sign out, then open the link again and sign in with that address." }
+                div.problem { p { "This invitation is for somebody else: it was sent to another address than " strong { (frame.person_email) } ", as whom you are signed in." } }
+                p { "Is that other address yours, too? Sign out, open the link again, and sign in with it. Otherwise ask whoever gave you the link for an invitation to your address." }
                 form method="post" action="/dashboard/sign-out" {
                     input type="hidden" name="_csrf" value=(frame.csrf);
                     button { "Sign out" }

@@ -221,7 +221,7 @@ const STEPS: [(&str, &str); 4] =
     [("f-quiet", "End of turn"), ("f-accent", "Model"), ("f-accent o6", "Voice"), ("f-accent o3", "Line")];
 
 /// From the end of the caller's speech until the caller hears the answer.
-pub fn wait(turn: &Value) -> Option<i64> {
+fn wait(turn: &Value) -> Option<i64> {
     Some(at(turn, "heard_first_ms").as_i64()? - at(turn, "end_of_speech_ms").as_i64()?)
 }
 

@@ -14,7 +14,7 @@ use crate::ports::statement::{Row, Statement};
 use crate::speech::turn_times::TurnTimes;
 use crate::sql;
 use crate::storage::calls::enums::{CallStatus, Direction, Source};
-use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage};
+use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage, waits};
 use crate::storage::fault::Fault;
 
 /// A call.
@@ -71,6 +71,10 @@ pub struct Call {
     /// first, written when the call ends. A conversation by text has none, nor has one that the service lost in a
     /// crash. Null in lists; reading a single call always returns it.
     turns: Option<Vec<TurnTimes>>,
+    /// How long the caller waited for each answer of `turns`, in ms: from the end of their speech until they heard the
+    /// assistant. Turns that were not answered are left out. Lists have it, too.
+    #[schemars(with = "Vec<i64>")]
+    waits_ms: Box<RawValue>,
     /// The analysis; null until the call is analyzed.
     analysis: Option<Analysis>,
     /// The costs; zero until the call ends.
@@ -118,7 +122,8 @@ pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.
  g.outcome AS outcome, c.ended_reason AS ended_reason, c.fault AS fault, g.sentiment AS sentiment, c.analysis AS analysis,
  c.cost_microusd AS cost_microusd, c.telephony_microusd AS telephony_microusd, c.stt_microusd AS stt_microusd,
  c.llm_microusd AS llm_microusd, c.tts_microusd AS tts_microusd, c.llm_input_tokens AS llm_input_tokens,
- c.llm_output_tokens AS llm_output_tokens, c.llm_uncounted_answers AS llm_uncounted_answers, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id";
+ c.llm_output_tokens AS llm_output_tokens, c.llm_uncounted_answers AS llm_uncounted_answers, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id,
+ COALESCE(c.waits, '[]') AS waits";
 
 /// One call of the caller's workspace, for operations.
 pub fn select(id: &CallId) -> Statement {
@@ -180,6 +185,7 @@ impl Call {
                 Some(_) => Some(row.json("turns")?),
                 None => None,
             },
+            waits_ms: raw(row.text("waits")?)?,
             analysis: match row.optional_text("analysis")? {
                 Some(_) => Some(row.json("analysis")?),
                 None => None,
@@ -245,6 +251,7 @@ impl Call {
             sentiment: analysis.map(|analysis| analysis.sentiment),
             transcript: Some(raw(transcript)?),
             turns: Some(ended.map(|ended| ended.turns.clone()).unwrap_or_default()),
+            waits_ms: raw(ended.and_then(waits::stored).unwrap_or_else(|| "[]".to_owned()))?,
             analysis: analysis.cloned(),
             costs: ended.map(|ended| ended.costs).unwrap_or_default(),
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
@@ -295,5 +302,5 @@ pub(super) fn ended_reason(reason: EndedReason) -> Option<String> {
 }
 
 fn raw(text: String) -> Result<Box<RawValue>, DatabaseError> {
-    RawValue::from_string(text).map_err(|error| DatabaseError::Shape(format!("transcript: {error}")))
+    RawValue::from_string(text).map_err(|error| DatabaseError::Shape(format!("stored JSON: {error}")))
 }

@@ -79,7 +79,7 @@ pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Stat
     binds.statement(format!(
         "WITH {found},
          sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order})
-             + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0)) OVER () AS bytes
+             + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0) + COALESCE(octet_length(c.waits), 0)) OVER () AS bytes
            FROM page CROSS JOIN calls AS c ON c.seq = page.seq)
          SELECT {COLUMNS}, CASE WHEN bytes <= {PAGE_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript,
          NULL AS turns
