@@ -99,8 +99,8 @@ pub(super) struct Drive<'a> {
     check_leg_at_ms: i64,
     /// When it is recorded next how much of a line was heard.
     save_heard_at_ms: i64,
-    /// Whether nothing more can be said: the connection or the carrier's line has ended, or a hang-up was requested.
-    is_line_over: bool,
+    /// Whether nothing more can be said: the connection or the carrier's call has ended, or a hang-up was requested.
+    is_connection_over: bool,
     /// The cause of the end, if the reason does not determine it.
     fault: Option<CallFault>,
     /// Why the conversation could not go on, for the owner of its run.
@@ -155,7 +155,7 @@ impl<'a> Drive<'a> {
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
             check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
             save_heard_at_ms: now_ms,
-            is_line_over: false,
+            is_connection_over: false,
             fault: None,
             failure: None,
             answered_at: session.call.answered_at.map(Timestamp::ms),
@@ -422,7 +422,7 @@ impl<'a> Drive<'a> {
     fn peer_event(&mut self, event: PeerEvent, peer: &dyn Peer) {
         let mut at_ms = self.now_ms();
         if matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. }) {
-            self.is_line_over = true;
+            self.is_connection_over = true;
             at_ms = peer.ended_at_ms().unwrap_or(at_ms);
         }
         match event {
@@ -441,11 +441,11 @@ impl<'a> Drive<'a> {
             PeerEvent::WentOn => self.forget_early(),
             _ => {}
         }
-        self.settle(at_ms, self.of_whole_line(event));
+        self.pass_on(at_ms, self.of_whole_line(event));
     }
 
     /// Passes an event on, and remembers which row it cuts.
-    fn settle(&mut self, at_ms: i64, event: PeerEvent) {
+    fn pass_on(&mut self, at_ms: i64, event: PeerEvent) {
         if matches!(event, PeerEvent::Interrupted { .. } | PeerEvent::BrokeOff { .. }) {
             self.cut_rows.extend(self.conversation.first_open_line());
         }

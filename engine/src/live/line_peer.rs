@@ -8,11 +8,11 @@ use crate::carriers::MediaEvent;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::peer::PeerEvent;
 use crate::speech::audio::Rate;
-use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, SpeechService, Transmit};
 pub use crate::speech::player::PlayerOutput as LineOutput;
 use crate::speech::recorder::{Recorder, Segment};
 use crate::speech::turn_times::TurnTimes;
-use crate::speech::voice::{Party, Voice, VoiceEvent};
+use crate::speech::voice::{Voice, VoiceEvent};
 
 /// An input of the machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +38,7 @@ pub enum LineInput {
     /// A part of a line of the assistant, up to the end of a sentence.
     SayPart(String),
     /// Something arrived from a speech provider.
-    Arrived(Party, ExchangeId, Arrival),
+    Arrived(SpeechService, ExchangeId, Arrival),
     /// Time has passed. Due at [`LinePeer::poll_timeout`].
     Tick,
     /// The service is shutting down.
@@ -132,7 +132,7 @@ impl LinePeer {
             LineInput::Answered => self.voice.model_answered(now_ms),
             LineInput::Say(text) => self.voice.say(now_ms, &text),
             LineInput::SayPart(text) => self.voice.say_part(now_ms, &text),
-            LineInput::Arrived(party, id, arrival) => self.voice.arrived(now_ms, party, id, arrival),
+            LineInput::Arrived(service, id, arrival) => self.voice.arrived(now_ms, service, id, arrival),
             LineInput::Tick => {
                 self.voice.tick(now_ms);
                 self.report_keys(now_ms);
@@ -153,7 +153,7 @@ impl LinePeer {
     }
 
     /// The next thing to transmit to a speech provider.
-    pub fn poll_transmit(&mut self) -> Option<(Party, Transmit)> {
+    pub fn poll_transmit(&mut self) -> Option<(SpeechService, Transmit)> {
         self.voice.poll_transmit()
     }
 

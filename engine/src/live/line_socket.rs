@@ -92,8 +92,8 @@ impl LineSocket<'_> {
 
     fn handle_at(&mut self, now_ms: i64, input: LineInput) {
         self.peer.handle(now_ms, input);
-        while let Some((party, transmit)) = self.peer.poll_transmit() {
-            self.exchanges.perform(party, transmit);
+        while let Some((service, transmit)) = self.peer.poll_transmit() {
+            self.exchanges.perform(service, transmit);
         }
     }
 
@@ -162,7 +162,7 @@ impl LineSocket<'_> {
             Either::Right((arrived, _)) => Err(arrived),
         };
         match next {
-            Err((party, id, arrival)) => self.handle(LineInput::Arrived(party, id, arrival)),
+            Err((service, id, arrival)) => self.handle(LineInput::Arrived(service, id, arrival)),
             Ok(received) => {
                 let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
                 self.outbox.extend(answer);

@@ -6,15 +6,16 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{self, SelectAll, Stream};
 
 use crate::ports::{BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, Ports, SocketRequest};
-use crate::speech::exchange::{Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, Transmit};
-use crate::speech::voice::Party;
+use crate::speech::exchange::{
+    Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, SpeechService, Transmit,
+};
 
 /// The exchanges with the speech providers of one conversation.
 pub(super) struct SpeechExchanges<'a> {
     /// `None` where no provider is reached.
     ports: Option<&'a Ports>,
     arrivals: SelectAll<BoxStream<'a, Step>>,
-    running: BTreeMap<(Party, ExchangeId), Running>,
+    running: BTreeMap<(SpeechService, ExchangeId), Running>,
 }
 
 struct Running {
@@ -25,7 +26,7 @@ struct Running {
 
 /// What one exchange produces.
 struct Step {
-    key: (Party, ExchangeId),
+    key: (SpeechService, ExchangeId),
     arrival: Arrival,
     /// With [`Arrival::Opened`].
     sender: Option<Box<dyn ClientSender>>,
@@ -43,19 +44,19 @@ impl<'a> SpeechExchanges<'a> {
     }
 
     /// Does what a protocol asks for. An error of a socket arrives as any other.
-    pub(super) fn perform(&mut self, party: Party, transmit: Transmit) {
+    pub(super) fn perform(&mut self, service: SpeechService, transmit: Transmit) {
         let Some(ports) = self.ports else { return };
         match transmit {
             Transmit::Request { id, request } => {
                 let steps = request_steps(ports, request);
-                self.begin((party, id), steps.map(|arrival| (arrival, None)).boxed_here());
+                self.begin((service, id), steps.map(|arrival| (arrival, None)).boxed_here());
             }
             Transmit::Connect { id, request } => {
                 let steps = socket_steps(ports, request);
-                self.begin((party, id), steps.boxed_here());
+                self.begin((service, id), steps.boxed_here());
             }
             Transmit::Send { id, message } => {
-                let key = (party, id);
+                let key = (service, id);
                 let sent = match self.running.get_mut(&key).and_then(|running| running.sender.as_mut()) {
                     Some(sender) => sender.send(message),
                     None => return,
@@ -67,12 +68,12 @@ impl<'a> SpeechExchanges<'a> {
                     self.arrivals.push(stream::iter([step]).boxed_here());
                 }
             }
-            Transmit::Drop { id } => self.end((party, id)),
+            Transmit::Drop { id } => self.end((service, id)),
         }
     }
 
     /// The next arrival; pending while there is none.
-    pub(super) async fn next(&mut self) -> (Party, ExchangeId, Arrival) {
+    pub(super) async fn next(&mut self) -> (SpeechService, ExchangeId, Arrival) {
         loop {
             match self.arrivals.next().await {
                 Some(Step { key, arrival, sender }) => {
@@ -91,7 +92,7 @@ impl<'a> SpeechExchanges<'a> {
 
     fn begin(
         &mut self,
-        key: (Party, ExchangeId),
+        key: (SpeechService, ExchangeId),
         steps: BoxStream<'a, (Arrival, Option<Box<dyn ClientSender>>)>,
     ) {
         let (abort, registration) = AbortHandle::new_pair();
@@ -100,7 +101,7 @@ impl<'a> SpeechExchanges<'a> {
         self.running.insert(key, Running { abort, sender: None });
     }
 
-    fn end(&mut self, key: (Party, ExchangeId)) {
+    fn end(&mut self, key: (SpeechService, ExchangeId)) {
         if let Some(running) = self.running.remove(&key) {
             running.abort.abort();
         }

@@ -7,6 +7,15 @@ use bytes::Bytes;
 pub use crate::ports::{EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, SocketRequest};
 use crate::ports::{HttpRequest, SocketMessage};
 
+/// What an exchange serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SpeechService {
+    /// The transcriber.
+    Transcriber,
+    /// The synthesizer.
+    Synthesizer,
+}
+
 /// Identifies an exchange within one protocol; never used twice.
 pub type ExchangeId = u32;
 

@@ -14,7 +14,7 @@ use saying::OpenLine;
 use self::words_so_far::WordsSoFar;
 use super::arrival_clock::ArrivalClock;
 use super::audio::Rate;
-use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use super::exchange::{Arrival, ExchangeId, SpeechFailure, SpeechService, Transmit};
 use super::listener::Listener;
 use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
 use super::resample::Resampler;
@@ -24,7 +24,7 @@ use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
 /// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
-const SILENT_LINES_MAX: u32 = 2;
+const UNVOICED_LINES_MAX: u32 = 2;
 
 /// How the person is understood.
 pub enum Ear {
@@ -106,15 +106,6 @@ pub enum VoiceEvent {
     Failed(SpeechFailure),
 }
 
-/// The party of an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Party {
-    /// The transcriber.
-    Transcriber,
-    /// The synthesizer.
-    Synthesizer,
-}
-
 /// Joins an ear, a mouth and the player between them. After each call, drain [`poll_output`](Self::poll_output),
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no longer than
 /// [`poll_timeout`](Self::poll_timeout) and call [`tick`](Self::tick).
@@ -137,7 +128,7 @@ pub struct Voice {
     resampler: Option<(LineId, Resampler)>,
     person: PersonsVoice,
     /// Lines in a row whose synthesis failed before a sound was made.
-    silent_lines: u32,
+    unvoiced_lines: u32,
     /// What was spoken lately, which may come back as echo.
     spoken_text: String,
     turn_clock: TurnClock,
@@ -164,7 +155,7 @@ impl Voice {
             line_begun: 0,
             resampler: None,
             person: PersonsVoice::default(),
-            silent_lines: 0,
+            unvoiced_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
             words_so_far: WordsSoFar::default(),
@@ -228,10 +219,12 @@ impl Voice {
     }
 
     /// Something arrived on an exchange.
-    pub fn arrived(&mut self, now_ms: i64, party: Party, id: ExchangeId, arrival: Arrival) {
-        match (party, &mut self.ear, &mut self.mouth) {
-            (Party::Transcriber, Ear::Speech(listener), _) => listener.arrived(now_ms, id, arrival),
-            (Party::Synthesizer, _, Mouth::Speech(synthesizer)) => synthesizer.arrived(now_ms, id, arrival),
+    pub fn arrived(&mut self, now_ms: i64, service: SpeechService, id: ExchangeId, arrival: Arrival) {
+        match (service, &mut self.ear, &mut self.mouth) {
+            (SpeechService::Transcriber, Ear::Speech(listener), _) => listener.arrived(now_ms, id, arrival),
+            (SpeechService::Synthesizer, _, Mouth::Speech(synthesizer)) => {
+                synthesizer.arrived(now_ms, id, arrival)
+            }
             _ => {}
         }
         self.synthesized(now_ms);
@@ -271,15 +264,15 @@ impl Voice {
     }
 
     /// The next thing to transmit to a provider.
-    pub fn poll_transmit(&mut self) -> Option<(Party, Transmit)> {
+    pub fn poll_transmit(&mut self) -> Option<(SpeechService, Transmit)> {
         if let Ear::Speech(listener) = &mut self.ear
             && let Some(transmit) = listener.poll_transmit()
         {
-            return Some((Party::Transcriber, transmit));
+            return Some((SpeechService::Transcriber, transmit));
         }
         match &mut self.mouth {
             Mouth::Speech(synthesizer) => {
-                synthesizer.poll_transmit().map(|transmit| (Party::Synthesizer, transmit))
+                synthesizer.poll_transmit().map(|transmit| (SpeechService::Synthesizer, transmit))
             }
             Mouth::Tone => None,
         }
@@ -404,7 +397,7 @@ impl Voice {
                     self.with_line(line, SpokenLine::complete);
                 }
                 SynthesizerEvent::Failed { line, failure } => {
-                    let failure = self.count_silent_line(line, failure);
+                    let failure = self.count_unvoiced_line(line, failure);
                     // What was synthesized is played. Its text ends there.
                     self.audio_ended(line);
                     if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
@@ -432,17 +425,17 @@ impl Voice {
             self.player.add_audio(line, &samples);
         }
         let ms = rate.ms_of(samples.len());
-        self.silent_lines = 0;
+        self.unvoiced_lines = 0;
         self.with_line(line, |line| line.add_audio(ms));
     }
 
     /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
-    fn count_silent_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
+    fn count_unvoiced_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
         if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
             return failure;
         }
-        self.silent_lines += 1;
-        let is_temporary = failure.is_temporary && self.silent_lines < SILENT_LINES_MAX;
+        self.unvoiced_lines += 1;
+        let is_temporary = failure.is_temporary && self.unvoiced_lines < UNVOICED_LINES_MAX;
         SpeechFailure { is_temporary, ..failure }
     }
 

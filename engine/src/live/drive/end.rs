@@ -43,7 +43,7 @@ impl Drive<'_> {
         self.forget_early();
         self.calling = FuturesUnordered::new();
         let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
-        self.settle_lines(peer, reason).await;
+        self.finish_lines(peer, reason).await;
         self.take_segments(peer, true);
         self.recording.finish().await;
         let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
@@ -52,8 +52,8 @@ impl Drive<'_> {
     }
 
     /// Plays the last lines to their end, unless nobody can hear them, and records how much of them was heard.
-    async fn settle_lines(&mut self, peer: &mut dyn Peer, reason: EndedReason) {
-        let is_cut = self.is_line_over
+    async fn finish_lines(&mut self, peer: &mut dyn Peer, reason: EndedReason) {
+        let is_cut = self.is_connection_over
             || matches!(
                 reason,
                 EndedReason::UserHungUp
@@ -69,7 +69,7 @@ impl Drive<'_> {
             peer.finish().await
         };
         for (at_ms, event) in events {
-            self.settle(at_ms, event);
+            self.pass_on(at_ms, event);
         }
         for failure in peer.take_speech_failures() {
             self.handle(Input::Note { text: failure.message });

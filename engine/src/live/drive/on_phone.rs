@@ -105,7 +105,7 @@ impl Drive<'_> {
         self.check_leg_at_ms = self.now_ms() + PHONE_LEG_CHECK_MS;
         if let Some((reason, fault)) = leg.stop_reason() {
             self.fault = fault.or(self.fault);
-            self.is_line_over = true;
+            self.is_connection_over = true;
             // The end came before this look at it.
             let now_ms = self.now_ms();
             let at_ms = leg.stopped_at().map_or(now_ms, |at| at.ms().min(now_ms));

@@ -19,9 +19,8 @@ use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::live_caller::{CallerOutput, LiveCaller};
 use crate::simulation::{HeldFailure, SimulationPart};
-use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, SpeechFault};
+use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, SpeechFault, SpeechService};
 use crate::speech::player::PlayerOutput;
-use crate::speech::voice::Party;
 use crate::storage::cost::Cost;
 
 /// The caller with everything it needs.
@@ -174,7 +173,7 @@ impl<'a> CallersSocket<'a> {
             }
         }
         while let Some(transmit) = self.voice.poll_transmit() {
-            self.exchanges.perform(Party::Synthesizer, transmit);
+            self.exchanges.perform(SpeechService::Synthesizer, transmit);
         }
         let speech = &self.services.config().speech;
         let spoken = speech.speech_microusd(self.voice.name(), &self.voice.billed_chars());

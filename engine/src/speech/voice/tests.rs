@@ -107,11 +107,11 @@ fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
     voice.say(0, "One moment, please.");
     voice.say(0, "🙂");
     assert_eq!(voice.poll_event(), None, "the line before it is not over");
-    let Some((party, Transmit::Request { id, .. })) = voice.poll_transmit() else { panic!("no request") };
+    let Some((service, Transmit::Request { id, .. })) = voice.poll_transmit() else { panic!("no request") };
     let headers = vec![("content-type".to_owned(), "audio/pcm".to_owned())];
-    voice.arrived(10, party, id, Arrival::Head { status: 200, headers });
-    voice.arrived(20, party, id, Arrival::Body(vec![0; 4_800].into()));
-    voice.arrived(30, party, id, Arrival::End);
+    voice.arrived(10, service, id, Arrival::Head { status: 200, headers });
+    voice.arrived(20, service, id, Arrival::Body(vec![0; 4_800].into()));
+    voice.arrived(30, service, id, Arrival::End);
     let mut marks = Vec::new();
     for now_ms in [30, 500, 1_000] {
         while let Some(output) = voice.poll_output(now_ms) {
