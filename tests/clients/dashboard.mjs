@@ -390,14 +390,14 @@ async function secondPerson(page, email, scripts, look) {
   const link = await page.locator('code.secret').textContent();
   await look?.(page, 'invited');
   // The link in other hands tells nothing.
-  await page.goto(link);
+  const { pathname, search } = new URL(link);
+  await page.goto(base + pathname + search);
   await page.getByText('This invitation is for somebody else').waitFor();
   assert.equal(await page.getByText(colleague).count(), 0);
   await look?.(page, 'not-invited');
   const theirs = await browser.newContext({ javaScriptEnabled: scripts });
   const joining = await theirs.newPage();
   joining.setDefaultTimeout(15_000);
-  const { pathname, search } = new URL(link);
   await joining.goto(base + pathname + search);
   await proveAddress(joining, colleague);
   await joining.getByRole('heading', { name: 'Invitation' }).waitFor();
