@@ -37,7 +37,7 @@ pub struct LineProgress {
 /// Audio that was heard, for a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardFrame {
-    /// When its playback ended, by the [`PlaybackSchedule`].
+    /// When its playback ended, as planned from the sending and corrected by the marks.
     pub until_ms: i64,
     /// Its samples.
     pub samples: Vec<i16>,

@@ -23,7 +23,7 @@ pub struct ConversationSetup {
     /// The limits of the conversation.
     #[serde(default)]
     pub limits: ConversationLimits,
-    /// Whether the assistant's lines are spoken. [`Spoken`](super::Input::Spoken { until_ms: None }) or
+    /// Whether the assistant's lines are spoken. [`Spoken`](super::Input::Spoken) or
     /// [`Interrupted`](super::Input::Interrupted) then follows each line, and the user's silence counts from that input. A
     /// line of text is delivered at once.
     #[serde(default)]
