@@ -82,7 +82,7 @@ assert.deepEqual(
   turnEvents.filter((event) => event !== 'Update'),
   ['Connected', 'StartOfTurn', 'EagerEndOfTurn', 'EndOfTurn'],
 );
-assert.equal(turn.at(-1).transcript, 'Good morning.');
+assert.equal(turn.findLast(({ event }) => event === 'EndOfTurn').transcript, 'Good morning.');
 
 const audio = [];
 const spoken = await conversation(
