@@ -79,7 +79,15 @@ fn dashboard() -> Vec<Limit> {
     vec![
         most("code or link to sign in", duration(SIGN_IN_MS.unsigned_abs())),
         most("tries of a code", count(SIGN_IN_TRIES_MAX)),
-        most("codes for an e-mail address", format!("{SIGN_IN_MAILS_MAX} in {window}")),
+        most("tries of all codes for an e-mail address", format!("{SIGN_IN_ADDRESS_TRIES_MAX} in {window}")),
+        most(
+            "codes for an e-mail address from one network address",
+            format!("{SIGN_IN_MAILS_MAX} in {window}"),
+        ),
+        most(
+            "codes for an e-mail address",
+            format!("{SIGN_IN_ADDRESS_MAX} in {}", duration(SIGN_IN_MS.unsigned_abs())),
+        ),
         most("codes for a network address", format!("{SIGN_IN_SOURCE_MAX} in {window}")),
         most(
             "sign-ins at an OpenID provider that are begun and not finished",
