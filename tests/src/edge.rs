@@ -109,6 +109,8 @@ impl Edge {
         let mut script = command
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
+            // Tests share one isolate, and half of what it has holds about thirty recorded calls.
+            .env("SIDETONE_MEMORY_MB", "512")
             .envs(options.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
