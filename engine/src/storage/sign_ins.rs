@@ -64,6 +64,16 @@ pub(crate) enum Refused {
     Address,
 }
 
+/// The latest code that this browser waits for.
+fn awaited(visit_hash: &str, now_ms: i64) -> Statement {
+    sql!(
+        "SELECT email, tries FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
+         ORDER BY created_at DESC, id DESC LIMIT 1",
+        visit = visit_hash,
+        now = now_ms
+    )
+}
+
 impl Services {
     /// Makes a code and a link for an address.
     pub(crate) async fn prove_address(
@@ -116,13 +126,7 @@ impl Services {
         visit_hash: &str,
         now_ms: i64,
     ) -> Result<Option<String>, Fault> {
-        let find = sql!(
-            "SELECT email FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
-             ORDER BY created_at DESC, id DESC LIMIT 1",
-            visit = visit_hash,
-            now = now_ms
-        );
-        let [found] = self.read([find]).await?;
+        let [found] = self.read([awaited(visit_hash, now_ms)]).await?;
         Ok(found.first().map(|row| row.text("email")).transpose()?)
     }
 
@@ -145,13 +149,7 @@ impl Services {
             most = SIGN_IN_TRIES_MAX,
             all = SIGN_IN_ADDRESS_TRIES_MAX
         );
-        let tried = sql!(
-            "SELECT tries FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
-             ORDER BY created_at DESC, id DESC LIMIT 1",
-            visit = visit_hash,
-            now = now_ms
-        );
-        let [counted, tried] = self.write([count, tried]).await?;
+        let [counted, tried] = self.write([count, awaited(visit_hash, now_ms)]).await?;
         let Some(row) = counted.first() else {
             let tries = tried.first().map(|row| row.integer("tries")).transpose()?;
             let is_left = tries.is_some_and(|tries| tries < SIGN_IN_TRIES_MAX);

@@ -19,6 +19,12 @@ fn key_in(page: &str) -> &str {
     &page[at..at + "sidetone_".len() + 49]
 }
 
+/// The API, with a key that is made in the workspace of a visitor.
+fn api_of(world: &World, visitor: &mut Visitor) -> World {
+    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Test")]);
+    world.with_key(key_in(&text(&made)))
+}
+
 #[test]
 fn without_a_session_a_page_leads_to_the_sign_in_and_back() {
     let world = World::new();
@@ -266,8 +272,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
     let world = World::new();
     let mut visitor = Visitor::new(&world);
     visitor.sign_in(&address("long"));
-    let made = visitor.submit("/dashboard/keys", "/dashboard/do/create_api_key", &[("name", "Filler")]);
-    let filler = world.with_key(key_in(&text(&made)));
+    let filler = api_of(&world, &mut visitor);
     let create = |n: usize| {
         let url = "https://booking.example.com/slots";
         let tool = json!({"name": format!("tool_{n}"), "url": url, "parameters": {"type": "object"}});
@@ -300,8 +305,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
 fn a_batch_has_a_page_that_counts_its_runs() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("batch"));
-    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Batch")]);
-    let api = world.with_key(key_in(&text(&made)));
+    let api = api_of(&world, &mut visitor);
     let assistant = api.assistant().id;
     let simulations: Vec<String> = (0..3).map(|_| api.simulation_of(&assistant).id).collect();
     let page = text(&visitor.get("/dashboard/simulations"));
@@ -333,8 +337,7 @@ fn a_batch_has_a_page_that_counts_its_runs() {
 fn the_overview_shows_over_time_how_long_callers_waited() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("waits"));
-    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Waits")]);
-    let api = world.with_key(key_in(&text(&made)));
+    let api = api_of(&world, &mut visitor);
     let simulation = api.simulation();
     let run = api.post(format!("/simulations/{}/runs", simulation.id), json!({"mode": "voice"})).created();
     api.settle(run["id"].as_str().unwrap());

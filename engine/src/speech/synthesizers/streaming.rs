@@ -234,10 +234,15 @@ impl<D: Dialect> Streaming<D> {
 
     /// The active line has been spoken.
     fn complete(&mut self) {
-        self.bill_voiced();
-        if let Some(active) = self.active.take() {
+        if let Some(active) = self.take_ended() {
             self.lines.complete(active.line, D::PROVIDER);
         }
+    }
+
+    /// The active line, which has ended at the provider.
+    fn take_ended(&mut self) -> Option<Active> {
+        self.bill_voiced();
+        self.active.take()
     }
 
     /// The active line has ended at the provider: text of which it made no audio is not billed. Text of a line that we end is,
@@ -303,9 +308,8 @@ impl<D: Dialect> Streaming<D> {
                 if failure.is_temporary {
                     self.fail(now_ms, failure);
                 } else {
-                    self.bill_voiced();
+                    self.take_ended();
                     self.lines.fail_all(&failure);
-                    self.active = None;
                 }
                 // It is open to doubt what the connection is still good for.
                 self.link.close();
@@ -490,8 +494,7 @@ impl<D: Dialect> Streaming<D> {
 
     /// The active line waited too long.
     fn overdue(&mut self, now_ms: i64) {
-        self.bill_voiced();
-        let Some(active) = self.active.take() else { return };
+        let Some(active) = self.take_ended() else { return };
         let provider = D::PROVIDER;
         let message = if active.has_audio {
             format!("{provider} stopped in the middle of the line")
