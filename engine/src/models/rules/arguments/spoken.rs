@@ -53,8 +53,11 @@ pub(super) fn tidied(text: &str) -> String {
     let mut hung = false;
     while let Some((head, last)) = rest.rsplit_once(' ')
         && HANGING.contains(&last.to_lowercase().as_str())
+        // The last word that there is stays.
+        && let head = head.trim_end_matches(punctuation)
+        && !head.is_empty()
     {
-        rest = head.trim_end_matches(punctuation);
+        rest = head;
         hung = true;
     }
     // The final mark stays when nothing was removed from the end.

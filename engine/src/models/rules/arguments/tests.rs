@@ -186,6 +186,14 @@ fn deep_and_wide_schemas_are_bounded() {
     assert!(filled(&wide, "1 2 3").as_object().unwrap().is_empty());
 }
 
+#[test]
+fn a_function_word_alone_is_what_was_said() {
+    let schema = json!({"required": ["s"], "properties": {"s": {"type": "string"}}});
+    for (text, said) in [("a", "a"), ("!\ta", "! a"), ("Call me at", "Call me")] {
+        assert_eq!(filled(&schema, text), json!({"s": said}), "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn values_have_the_type_of_their_property(text in ".{0,100}") {
