@@ -45,6 +45,7 @@ fn frame(page: &Page, case: &Value) -> Frame {
         path: path.to_owned(),
         query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
         csrf: "csrf".to_owned(),
+        once: "once".to_owned(),
         now_ms: 1_795_483_200_000,
         origin: "https://voice.bluedoor.example".to_owned(),
         problem: case.get("problem").cloned(),

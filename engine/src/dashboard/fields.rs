@@ -3,11 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::dollars;
+use crate::base::field::FieldProblem;
 use crate::base::{json, whole_number};
 
-/// The body. Names with dots are fields of an object: `speech.filler`. Lists are repeated names, or one entry a line.
-pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> Map<String, Value> {
+/// The body, and what is wrong with texts that should be JSON. Names with dots are fields of an object: `speech.filler`.
+/// Lists are repeated names, or one entry a line.
+pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> (Map<String, Value>, Vec<FieldProblem>) {
     let mut body = Map::new();
+    let mut problems = Vec::new();
     let mut done: Vec<&str> = Vec::new();
     for (name, _) in fields {
         if done.contains(name) {
@@ -17,8 +20,21 @@ pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> Map<String, Value
         let values: Vec<&str> =
             fields.iter().filter(|(other, _)| other == name).map(|(_, value)| *value).collect();
         put(schema, &mut body, name, &values);
+        problems.extend(not_json(schema, &mut body, name));
     }
-    body
+    (body, problems)
+}
+
+/// Replaces a text that should be a JSON object by an empty one, and says what is wrong with it.
+fn not_json(schema: &Value, body: &mut Map<String, Value>, name: &str) -> Option<FieldProblem> {
+    let kind = part(schema, name);
+    let value = body.get_mut(name).filter(|_| has(kind, "object") && !has(kind, "string"))?;
+    let problem = match json::read(value.as_str()?.trim().as_bytes()) {
+        Ok(_) => return None,
+        Err(error) => FieldProblem::new(name, error.to_string()),
+    };
+    *value = Value::Object(Map::new());
+    Some(problem)
 }
 
 fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str]) {
@@ -48,9 +64,10 @@ fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str
 /// required, in a change, an empty field is an error to tell.
 fn left_out(schema: &Value, name: &str, values: &[&str]) -> bool {
     let Some(required) = schema["required"].as_array() else { return false };
+    let is_required = required.iter().any(|other| other == name);
     values.iter().all(|value| value.trim().is_empty())
-        && part(schema, name)["minLength"].as_u64() > Some(0)
-        && required.iter().all(|other| other != name)
+        // A choice that was not made is missing, not wrong.
+        && (name.ends_with("_id") || !is_required && part(schema, name)["minLength"].as_u64() > Some(0))
 }
 
 /// The schema of a field: a property's, or that of every value of a map.
@@ -155,18 +172,30 @@ mod tests {
     }
 
     fn read(fields: &[(&str, &str)]) -> Value {
-        Value::Object(body(&schema(), fields))
+        let (body, problems) = body(&schema(), fields);
+        assert_eq!(problems, []);
+        Value::Object(body)
     }
 
     #[test]
     fn an_empty_field_that_may_not_be_empty_is_left_out_of_what_is_new() {
         let mut schema =
             json!({"properties": {"model": {"type": "string", "minLength": 1}}, "required": ["name"]});
-        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({}));
-        schema["required"] = json!(["model"]);
-        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({"model": ""}));
+        let given = |schema: &Value, name| Value::Object(body(schema, &[(name, "")]).0);
+        assert_eq!(given(&schema, "model"), json!({}));
+        schema["required"] = json!(["model", "assistant_id"]);
+        assert_eq!(given(&schema, "model"), json!({"model": ""}));
+        assert_eq!(given(&schema, "assistant_id"), json!({}));
         schema.as_object_mut().unwrap().remove("required");
-        assert_eq!(Value::Object(body(&schema, &[("model", "")])), json!({"model": ""}));
+        assert_eq!(given(&schema, "model"), json!({"model": ""}));
+    }
+
+    #[test]
+    fn a_text_that_should_be_json_is_told_where_it_is_none() {
+        let (given, problems) = body(&schema(), &[("parameters", r#"{"type":"object",}"#)]);
+        assert_eq!(Value::Object(given), json!({"parameters": {}}));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].field == "parameters" && problems[0].message.contains("line 1"), "{problems:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::show::{self, Outcome};
 use super::visit::Visit;
 use super::{answers, fields, pages, paths, people, reply, simulate};
 use crate::base::error::{Code, Error};
+use crate::base::hash::sha256_hex;
 use crate::base::limits::FORM_FIELDS_MAX;
 use crate::base::response::with_note;
 use crate::base::whole_number;
@@ -37,6 +38,9 @@ const OF_PERSON: &[&str] = &["revoke_session", "switch_workspace", "join_workspa
 
 /// Operations whose answer the page shows although it contains no secret.
 const SHOWN: &[&str] = &["test_tool"];
+
+/// The field that tells one rendered form from another.
+pub(super) const ONCE: &str = "_once";
 
 /// Names of the choices after a conflict begin with this: `_use.first_message`.
 pub(super) const USE: &str = "_use.";
@@ -114,7 +118,8 @@ pub(super) async fn route(
                 Ok(reply::redirect(&paths::with_parameter(then.as_ref().unwrap_or(&back), "done", id)))
             }
             Ok(Shown { once, note }) => {
-                let response = revealed(visit, session, &back, id, once).await?;
+                let outcome = Outcome { secret_once: once, done: Some(id.to_owned()), ..Outcome::default() };
+                let response = page(visit, session, &back, outcome).await?;
                 Ok(match note {
                     Some(note) => with_note(response, note),
                     None => response,
@@ -136,7 +141,15 @@ pub(super) async fn route(
             let body = answers::whole(answer.body.as_deref())?;
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             if answer.reveals || SHOWN.contains(&id) {
-                return revealed(visit, session, &to, id, Some(body)).await;
+                // A test is sent again with other values, and its result says whether it worked.
+                let is_test = SHOWN.contains(&id);
+                let outcome = Outcome {
+                    secret_once: Some(body),
+                    done: (!is_test && !answer.replayed).then(|| id.to_owned()),
+                    typed: if is_test { typed(&fields) } else { Fields::new() },
+                    ..Outcome::default()
+                };
+                return page(visit, session, &to, outcome).await;
             }
             Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
         }
@@ -180,17 +193,15 @@ async fn failed(
     }
 }
 
-/// A page that shows an answer, such as a secret: it is in no address and in no storage, this response is the only place
-/// for it.
-async fn revealed(
+/// A page with what came of a form. What it shows once, such as a secret, is in no address and in no storage: this response
+/// is the only place for it.
+async fn page(
     visit: &Visit<'_>,
     session: &Session,
     to: &str,
-    done: &str,
-    secret_once: Option<Value>,
+    outcome: Outcome,
 ) -> Result<Response<Bytes>, Fault> {
     let (path, query) = paths::split(to);
-    let outcome = Outcome { secret_once, done: Some(done.to_owned()), ..Outcome::default() };
     show::page(visit, session, path, paths::query(query), outcome).await
 }
 
@@ -202,11 +213,14 @@ async fn returned(
     fields: Fields,
     error: Error,
 ) -> Result<Response<Bytes>, Fault> {
-    let is_kept = |name: &str| (!name.starts_with('_') || name == "_revision") && !gives_way(&fields, name);
-    let typed = fields.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
-    let (path, query) = paths::split(back);
-    let outcome = Outcome { problem: Some(error), typed, ..Outcome::default() };
-    show::page(visit, session, path, paths::query(query), outcome).await
+    let outcome = Outcome { problem: Some(error), typed: typed(&fields), ..Outcome::default() };
+    page(visit, session, back, outcome).await
+}
+
+/// What the person typed.
+fn typed(fields: &Fields) -> Fields {
+    let is_kept = |name: &str| (!name.starts_with('_') || name == "_revision") && !gives_way(fields, name);
+    fields.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
 }
 
 /// Whether a field is left as it is saved, because the person chose so after a conflict.
@@ -230,6 +244,7 @@ pub(super) async fn run(
             })?),
             _ => None,
         };
+    let mut problems = Vec::new();
     let body = match &visit.api.interfaces().schemas(operation)?.body {
         Some(schema) => {
             let is_body =
@@ -239,7 +254,9 @@ pub(super) async fn run(
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .filter(|(name, _)| is_body(name) && !gives_way(fields, name))
                 .collect();
-            Some(Value::Object(fields::body(schema, &given)))
+            let (body, not_json) = fields::body(schema, &given);
+            problems = not_json;
+            Some(Value::Object(body))
         }
         None => None,
     };
@@ -248,12 +265,22 @@ pub(super) async fn run(
         query: Map::new(),
         body,
         if_revision,
-        idempotency_key: None,
+        idempotency_key: once(operation, fields),
         strictness: Strictness::Strict,
-        problems: Vec::new(),
+        problems,
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
     dispatch::dispatch(visit.api, &mut context, operation, raw).await
+}
+
+/// The Idempotency-Key of a form: one that is sent again as it was, by a reload or a second click, does nothing twice.
+fn once(operation: &Operation, fields: &Fields) -> Option<String> {
+    let rendered = paths::value(fields, ONCE).filter(|value| !value.is_empty())?;
+    operation.takes_idempotency_key().then(|| {
+        let fields = fields.iter().filter(|(name, _)| name != "_csrf");
+        let sent = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        sha256_hex(format!("{rendered}:{sent}").as_bytes())
+    })
 }
 
 /// The forms in [`OWN`], and what they show once.

@@ -19,6 +19,8 @@ pub struct Frame {
     pub query: Vec<(String, String)>,
     /// The value of `_csrf` in every form.
     pub csrf: String,
+    /// The value of `_once` in forms that make something: sent again as it was, such a form does nothing twice.
+    pub once: String,
     /// The time of the request.
     pub now_ms: i64,
     /// `https://host`, for snippets.

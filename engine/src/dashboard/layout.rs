@@ -337,6 +337,9 @@ fn secret_once(answer: &Value) -> Markup {
     let secrets =
         [("key", "API key", true), ("signing_secret", "Signing secret", true), ("url", "Invitation", join)];
     html! {
+        @if answer.get("key").is_some_and(Value::is_null) {
+            p.notice role="status" { "This form was sent before, and nothing was made again. The key was shown then. Is it lost? Revoke it, and create another." }
+        }
         @for (name, called, _) in secrets.iter().filter(|(name, _, shown)| *shown && !text(answer, name).is_empty()) {
             @let secret = text(answer, name);
             div.once role="status" {

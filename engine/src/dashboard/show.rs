@@ -65,6 +65,7 @@ pub(super) async fn page(
         path: path.to_owned(),
         query,
         csrf: visit.csrf_of_session(session),
+        once: visit.request_id.to_string(),
         now_ms: visit.now_ms,
         origin: visit.services().config().base_url.clone(),
         problem,

@@ -361,3 +361,55 @@ fn the_overview_shows_over_time_how_long_callers_waited() {
         assert!(row.contains(&format!("<td class=\"num\">{}</td>", shown(value))), "{value} ms: {row}");
     }
 }
+
+#[test]
+fn a_form_that_is_sent_again_makes_nothing_twice() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, "once@people.example");
+    let page = text(&visitor.get("/dashboard/keys"));
+    assert!(page.contains("name=\"_once\""), "{page}");
+    let mut make = |operation: &str, once: &str, fields: &[(&str, &str)]| {
+        let fields = [&[("_once", once)], fields].concat();
+        let reply = visitor.act(operation, "/dashboard/keys", &fields);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        text(&reply)
+    };
+    let first = make("create_api_key", "1", &[("name", "Robot")]);
+    assert!(first.contains("Created.") && first.contains("sidetone_"), "{first}");
+    let again = make("create_api_key", "1", &[("name", "Robot")]);
+    assert!(again.contains("nothing was made again") && !again.contains("Created."), "{again}");
+    assert_eq!(again.matches("<strong>Robot</strong>").count(), 1, "{again}");
+    // Another text in the same form, or the same one in another, is meant.
+    assert!(make("create_api_key", "1", &[("name", "Robot 2")]).contains("Created."));
+    let other = make("create_api_key", "2", &[("name", "Robot")]);
+    assert_eq!(other.matches("<strong>Robot</strong>").count(), 2, "{other}");
+    // What can be derived again is shown again.
+    let tool = [
+        ("name", "book_day"),
+        ("description", "Books a day"),
+        ("url", "https://tools.example/book"),
+        ("parameters", "{\"type\": \"object\"}"),
+    ];
+    let secret = |page: &str| {
+        let at = page.find("code class=\"secret\"").expect("a secret");
+        page[at..].split('<').next().map(str::to_owned)
+    };
+    assert_eq!(secret(&make("create_tool", "3", &tool)), secret(&make("create_tool", "3", &tool)));
+}
+
+#[test]
+fn a_form_says_what_is_no_json_and_what_was_not_chosen() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, "json@people.example");
+    let tool = [
+        ("name", "book"),
+        ("description", "Books"),
+        ("url", "https://tools.example/book"),
+        ("parameters", "{\"type\":\"object\",}"),
+    ];
+    let page = text(&visitor.act("create_tool", "/dashboard/tools/new", &tool));
+    assert!(page.contains("JSON") && page.contains("line 1") && !page.contains("not a string"), "{page}");
+    let chosen = [("name", "Night"), ("assistant_id", ""), ("persona_id", ""), ("scenario_id", "")];
+    let page = text(&visitor.act("create_simulation", "/dashboard/simulations/new", &chosen));
+    assert!(!page.contains("is no assistant") && page.contains("required"), "{page}");
+}

@@ -88,7 +88,8 @@ function tellTimes(from) {
 
 /** What can be read again: the strip above the page, and its parts but for what is told once. */
 const parts = (from) => [from.querySelector('.head'), ...all('main > :not(.notice, .problem, .once)', from)];
-const texts = (parts) => parts.map((part) => part.outerHTML);
+// Each form has a number of its own whenever it is read.
+const texts = (parts) => parts.map((part) => part.outerHTML.replaceAll(/name="_once" value="[^"]*"/g, ''));
 
 /** Puts a fresh part in place: what was open stays open, and what had the focus has it again. */
 function replace(old, fresh) {

@@ -3,11 +3,13 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::dollars;
+use crate::dashboard::forms::ONCE;
 use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
 use crate::dashboard::pages::shown::Shown;
 use crate::dashboard::paths;
 use crate::operations::by_id;
+use crate::operations::operation::Operation;
 use crate::operations::schema::MAX_BYTES;
 
 /// Texts that may be longer than this have a field of several lines.
@@ -39,7 +41,7 @@ impl<'a> Form<'a> {
         let first = |name: &str| {
             name.split('.').next().is_some_and(|first| self.schema["properties"].get(first).is_some())
         };
-        self.frame.typed.iter().any(|(name, _)| first(name))
+        self.frame.problem.is_some() && self.frame.typed.iter().any(|(name, _)| first(name))
     }
 
     /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
@@ -56,6 +58,7 @@ impl<'a> Form<'a> {
         html! {
             form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
+                (once(self.frame, self.operation))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
                 @if allowed(self.frame, self.operation) { (content) }
                 @else {
@@ -189,11 +192,18 @@ pub fn carried(frame: &Frame, then: &str) -> Markup {
     }
 }
 
+/// What makes a form that is sent twice do its work once.
+fn once(frame: &Frame, operation: &str) -> Markup {
+    let repeats = by_id(operation).is_some_and(Operation::takes_idempotency_key);
+    html! { @if repeats { input type="hidden" name=(ONCE) value=(frame.once); } }
+}
+
 /// A button that sends an operation at once, such as a test or a redelivery.
 pub fn act(frame: &Frame, operation: &str, hidden: &[(&str, &str)], then: &str, button: Markup) -> Markup {
     html! {
         form.act method="post" action={ "/dashboard/do/" (operation) } {
             (carried(frame, then))
+            (once(frame, operation))
             @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
             (button)
         }
