@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, control_id, label, problems, sentence};
-use crate::dashboard::pages::parts::{copy, here, icon, snippet, text};
+use crate::dashboard::pages::parts::{copy, here, icon, prose, snippet, text};
 use crate::operations::by_id;
 
 /// The places of the rail: address, icon, name. The first of each group begins it.
@@ -316,7 +316,7 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
             @else {
                 p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {
-                    li { a href={ "#" (control_id(field)) } { (label(field)) } ": " (lower(message)) }
+                    li { a href={ "#" (control_id(field)) } { (label(field)) } ": " (prose(&lower(message))) }
                 } }
             }
             p.help { code { (text(error, "code")) } @if !text(error, "request_id").is_empty() { " · " code { (text(error, "request_id")) } } }

@@ -365,7 +365,7 @@ fn the_overview_shows_over_time_how_long_callers_waited() {
 #[test]
 fn a_form_that_is_sent_again_makes_nothing_twice() {
     let world = World::new();
-    let mut visitor = Visitor::signed_in(&world, "once@people.example");
+    let mut visitor = Visitor::signed_in(&world, &address("once"));
     let page = text(&visitor.get("/dashboard/keys"));
     assert!(page.contains("name=\"_once\""), "{page}");
     let mut make = |operation: &str, once: &str, fields: &[(&str, &str)]| {
@@ -400,7 +400,7 @@ fn a_form_that_is_sent_again_makes_nothing_twice() {
 #[test]
 fn a_form_says_what_is_no_json_and_what_was_not_chosen() {
     let world = World::new();
-    let mut visitor = Visitor::signed_in(&world, "json@people.example");
+    let mut visitor = Visitor::signed_in(&world, &address("json"));
     let tool = [
         ("name", "book"),
         ("description", "Books"),

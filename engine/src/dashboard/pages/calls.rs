@@ -276,8 +276,8 @@ fn filters(frame: &Frame, assistants: &Value) -> Markup {
                     datalist id={ "known-" (name) } { @for known in distinct(assistants, name) { option value=(known) {} } }
                 }
             }
-            label { "From" input type="date" name="date_from" value=(asked(frame, "date_from")); }
-            label { "To" input type="date" name="date_to" value=(asked(frame, "date_to")); }
+            label { "From (UTC)" input type="date" name="date_from" value=(asked(frame, "date_from")); }
+            label { "To (UTC)" input type="date" name="date_to" value=(asked(frame, "date_to")); }
             }
             @for name in ["sort", "order", "limit"] {
                 @if !asked(frame, name).is_empty() { input type="hidden" name=(name) value=(asked(frame, name)); }

@@ -346,7 +346,7 @@ fn help(schema: &Value, name: &str) -> Markup {
 }
 
 fn told(name: &str, problem: Option<&str>) -> Markup {
-    html! { @if let Some(message) = problem { p.wrong id={ (control_id(name)) "-wrong" } { (sentence(message)) } } }
+    html! { @if let Some(message) = problem { p.wrong id={ (control_id(name)) "-wrong" } { (prose(&sentence(message))) } } }
 }
 
 /// `must not be empty` → `Must not be empty.`
@@ -377,9 +377,22 @@ pub fn control_id(name: &str) -> String {
     format!("f-{}", name.split('[').next().unwrap_or(name).replace('.', "-"))
 }
 
-/// `end_of_turn_min_ms` → `End of turn min (ms)`.
+/// Fields whose names say little to people who do not write code.
+const LABELS: &[(&str, &str)] = &[
+    ("url", "URL"),
+    ("interruption_words_min", "Words that interrupt, at least"),
+    ("end_of_turn_min_ms", "Shortest pause that ends a turn (ms)"),
+    ("end_of_turn_max_ms", "Longest pause within a turn (ms)"),
+    ("think_early", "Ask the model early"),
+    ("knowledge_ids", "Knowledge"),
+];
+
+/// `first_message` → `First message`.
 pub fn label(name: &str) -> String {
     let name = name.rsplit('.').next().unwrap_or(name);
+    if let Some((_, label)) = LABELS.iter().find(|(known, _)| *known == name) {
+        return (*label).to_owned();
+    }
     let units =
         [("_ms", " (ms)"), (dollars::SUFFIX, " (US dollars)"), ("_db", " (dB)"), ("_ids", "s"), ("_id", "")];
     for (end, unit) in units {
@@ -387,7 +400,7 @@ pub fn label(name: &str) -> String {
             return format!("{}{unit}", words(stem));
         }
     }
-    if name == "url" { "URL".to_owned() } else { words(name) }
+    words(name)
 }
 
 /// As many lines as the text has, within reason.

@@ -7,6 +7,7 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, carried, destroy};
 use crate::dashboard::pages::parts::{at, list, read, section, table, text, when, words};
 use crate::dashboard::pages::{read_of, settings};
+use crate::storage::accounts::OPERATOR;
 
 /// People and invitations.
 pub const PAGE: Page = Page {
@@ -72,7 +73,7 @@ fn row(frame: &Frame, person: &Value, admin: bool) -> Markup {
     html! {
         tr {
             td { strong { (email) } @if here { span.dim { " – you" } } }
-            td.wide { @if text(person, "issuer").starts_with("http") { (text(person, "issuer").trim_start_matches("https://")) } @else { "E-mail code" } }
+            td.wide { @if text(person, "issuer").starts_with("http") { (text(person, "issuer").trim_start_matches("https://")) } @else if text(person, "issuer") == OPERATOR { "Link of the operator" } @else { "E-mail code" } }
             td.fit { (words(role)) }
             td.fit.wide { (when(frame, text(person, "created_at"))) }
             td.fit { div.row {
