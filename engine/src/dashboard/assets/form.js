@@ -1,4 +1,5 @@
 // What makes forms quicker: counters, what is wrong while it is typed, rows in place of JSON, a preview of tools.
+import { say } from './app.js';
 import { restore } from './draft.js';
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
@@ -203,7 +204,32 @@ for (const form of all('form.edit')) {
   if ('unsaved' in form.dataset) changed.add(form);
   form.addEventListener('input', () => changed.add(form));
 }
-document.addEventListener('submit', ({ target, defaultPrevented }) => defaultPrevented || (sent = target));
+document.addEventListener('submit', (event) => {
+  const { target, defaultPrevented } = event;
+  if (defaultPrevented) return;
+  // Forms of one thing are saved together: its tools and documents have operations of their own.
+  const others = [...changed].filter((form) => form !== target && form.elements._revision && target.elements._revision);
+  if (!others.length) return void (sent = target);
+  event.preventDefault();
+  saveAll(target, others);
+});
+
+/** Saves the other forms first, each at the revision that the one before has made. */
+async function saveAll(form, others) {
+  for (const other of others) {
+    const body = new URLSearchParams(new FormData(other));
+    const answer = await fetch(other.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null);
+    if (answer?.type !== 'opaqueredirect') {
+      say(`Nothing else was saved: “${other.querySelector('button:not([type=button])').textContent}” failed. Press it to see why.`);
+      all('form[method=post] button').forEach((button) => (button.disabled = false));
+      return;
+    }
+    changed.delete(other);
+    for (const { elements } of all('form.edit')) if (elements._revision) elements._revision.value = Number(elements._revision.value) + 1;
+  }
+  sent = form;
+  form.submit();
+}
 addEventListener('beforeunload', (event) => {
   if (![...changed].some((form) => form !== sent)) return;
   event.preventDefault();
