@@ -124,20 +124,20 @@ async function walk(email, scripts) {
   await page.locator('#f-name').fill('Front door');
   await page.locator('#f-instructions').fill(`${instructions} Be brief.`);
   await save(page);
-  await page.getByText('Somebody changed it meanwhile').waitFor();
+  await page.getByText('It was changed meanwhile').waitFor();
   assert.deepEqual(await page.locator('.version pre').allTextContents(), ['Reception', 'Front door']);
   assert.equal(await page.locator('#f-first_message').inputValue(), 'Reception, hello.');
   assert.equal(await page.locator('#f-instructions').inputValue(), `${instructions} Be brief.`);
   await look?.(page, 'conflict');
   // Without a choice nothing is sent.
   await save(page);
-  await page.getByText('Somebody changed it meanwhile').waitFor();
-  await page.getByLabel('Saved now').first().check();
+  await page.getByText('It was changed meanwhile').waitFor();
+  await page.getByLabel('As saved').first().check();
   if (scripts) {
     assert.equal(await page.locator('#f-name').inputValue(), 'Reception');
     await page.locator('#f-name').pressSequentially('!');
-    assert.ok(await page.getByLabel('Yours').first().isChecked(), 'typing means mine');
-    await page.getByLabel('Saved now').first().check();
+    assert.ok(await page.getByLabel('As you typed it').first().isChecked(), 'typing means mine');
+    await page.getByLabel('As saved').first().check();
   }
   await save(page);
   const name = 'Reception';
@@ -191,6 +191,14 @@ async function walk(email, scripts) {
   await go('/dashboard/simulations/scenarios/new');
   await page.getByLabel('Name').fill('Saturday opening');
   await page.getByLabel('Instructions').fill('Ask "When do you open on Saturday?"');
+  if (scripts) {
+    // Nothing is expected yet, and the row says so.
+    await page.getByRole('button', { name: 'Create scenario' }).click();
+    await page.getByText('Evaluations, row 1: includes').waitFor();
+    assert.equal(await page.getByLabel('Includes').getAttribute('aria-invalid'), 'true');
+    assert.ok(page.url().endsWith('/simulations/scenarios/new'), 'the address is that of the page');
+    await page.getByLabel('Includes').fill('open at ten');
+  } else await page.getByLabel('Evaluations').fill('[{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]');
   await page.getByRole('button', { name: 'Create scenario' }).click();
   await page.waitForURL(/scenarios\/\w+_/);
   await go('/dashboard/simulations/new');
@@ -221,7 +229,7 @@ async function walk(email, scripts) {
 
   // A run in voice mode is recorded: the player, the waveform and the transcript are in step.
   await go('/dashboard/simulations');
-  await page.getByLabel('By').selectOption('voice');
+  await page.getByLabel('Mode').selectOption('voice');
   await page.getByRole('button', { name: 'Run them' }).click();
   await page.waitForURL(/batches\/batch_/);
   await comes(page.getByText('2 of 2 done'));

@@ -213,6 +213,11 @@ impl Carriers {
         })
     }
 
+    /// The carriers with an account.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.accounts.keys().copied()
+    }
+
     /// The account with a carrier, if configured.
     pub fn get(&self, provider: CarrierName) -> Option<&Arc<dyn Carrier>> {
         self.accounts.get(provider.as_str())

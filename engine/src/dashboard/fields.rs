@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn amounts_are_typed_in_dollars() {
         let schema = json!({"properties": {"limit_microusd": {"type": ["integer", "null"]}}});
-        let read = |text| Value::Object(body(&schema, &[("limit_microusd", text)]));
+        let read = |text| Value::Object(body(&schema, &[("limit_microusd", text)]).0);
         assert_eq!(read(" 12.5 "), json!({"limit_microusd": 12_500_000}));
         assert_eq!(read(""), json!({"limit_microusd": null}));
         assert_eq!(read("much"), json!({"limit_microusd": "much"}));
@@ -247,10 +247,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_converted_stays_a_text() {
-        assert_eq!(
-            read(&[("runs", "many"), ("parameters", "{"), ("unknown", "1")]),
-            json!({"runs": "many", "parameters": "{", "unknown": "1"})
-        );
+        assert_eq!(read(&[("runs", "many"), ("unknown", "1")]), json!({"runs": "many", "unknown": "1"}));
         assert_eq!(read(&[("runs", ""), ("parameters", " ")]), json!({}));
+    }
+
+    #[test]
+    fn a_text_that_is_no_json_is_called_that() {
+        let (body, problems) = body(&schema(), &[("parameters", "{"), ("runs", "2")]);
+        assert_eq!(Value::Object(body), json!({"parameters": {}, "runs": 2}));
+        let told: Vec<_> = problems.iter().map(|problem| (&*problem.field, &*problem.message)).collect();
+        let expected = "EOF while parsing an object at line 1 column 1. Send one JSON document.";
+        assert_eq!(told, [("parameters", expected)]);
     }
 }

@@ -31,6 +31,8 @@ pub struct Frame {
     pub base: Value,
     /// What was typed into it.
     pub typed: Vec<(String, String)>,
+    /// The carriers with which the operator has an account.
+    pub carriers: Vec<&'static str>,
     /// Whether the browser has the stylesheet.
     pub has_style: bool,
     /// What was done, to say at the top of the page.

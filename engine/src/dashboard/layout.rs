@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
-use crate::dashboard::pages::form::{self, control_id, label, problems, sentence};
+use crate::dashboard::pages::form::{self, about, control_id, problems, sentence};
 use crate::dashboard::pages::parts::{copy, here, icon, prose, snippet, text};
 use crate::operations::by_id;
 
@@ -311,12 +311,12 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
     let fields: Vec<_> = problems(frame).collect();
     html! {
         div.problem role="alert" tabindex="-1" {
-            @if text(error, "code") == "revision_conflict" { p { "Nothing was saved: somebody else saved a change while you edited." } }
+            @if text(error, "code") == "revision_conflict" { p { "Nothing was saved: a change was saved while you edited, by somebody else or in another tab." } }
             @else if fields.is_empty() { p { (text(error, "message")) } }
             @else {
                 p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {
-                    li { a href={ "#" (control_id(field)) } { (label(field)) } ": " (prose(&lower(message))) }
+                    li { a href={ "#" (control_id(field)) } { (about(field)) } ": " (prose(&lower(message))) }
                 } }
             }
             p.help { code { (text(error, "code")) } @if !text(error, "request_id").is_empty() { " · " code { (text(error, "request_id")) } } }

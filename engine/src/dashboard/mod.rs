@@ -58,6 +58,10 @@ async fn answer(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     if !reads && *method != Method::POST {
         return Ok(error_response(&method_not_allowed("GET, POST"), visit.request_id));
     }
+    // The address of a form that was sent; opened by itself, it is nothing to see.
+    if reads && path.starts_with("/dashboard/do/") {
+        return Ok(reply::redirect("/dashboard"));
+    }
     if let Some(file) = path.strip_prefix(files::PATH).filter(|_| reads) {
         return files::answer(file).or_else(|error| Ok(error_response(&error, visit.request_id)));
     }

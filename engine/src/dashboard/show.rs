@@ -72,6 +72,7 @@ pub(super) async fn page(
         base,
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
+        carriers: visit.services().config().carriers.names().collect(),
         has_style: visit.has_style(),
         secret_once: outcome.secret_once,
         continues: Vec::new(),

@@ -413,3 +413,26 @@ fn a_form_says_what_is_no_json_and_what_was_not_chosen() {
     let page = text(&visitor.act("create_simulation", "/dashboard/simulations/new", &chosen));
     assert!(!page.contains("is no assistant") && page.contains("required"), "{page}");
 }
+
+#[test]
+fn a_problem_in_a_row_names_the_row() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("rows"));
+    let rows = json!([
+        {"kind": "transcript", "role": "assistant", "includes": "ten"},
+        {"kind": "transcript", "role": "assistant", "includes": ""},
+    ]);
+    let scenario = [("name", "Hours"), ("instructions", "Ask."), ("evaluations", &rows.to_string())];
+    let page =
+        text(&visitor.act("create_simulation_scenario", "/dashboard/simulations/scenarios/new", &scenario));
+    assert!(page.contains("Evaluations, row 2: includes"), "{page}");
+    assert!(page.contains("data-within=\"evaluations[1].includes\""), "{page}");
+}
+
+#[test]
+fn the_address_of_a_form_leads_to_the_dashboard() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("address"));
+    let response = visitor.get("/dashboard/do/create_tool");
+    assert_eq!((response.status, response.header("location")), (303, Some("/dashboard")));
+}

@@ -54,10 +54,7 @@ fn only_what_both_changed_is_asked_for() {
     let stale = visitor.act("update_assistant", &page, &mine);
     assert_eq!(stale.status, 409, "{stale:?}");
     let shown = text(&stale);
-    assert!(
-        shown.contains("Somebody changed it meanwhile") && !shown.contains("repeat the change"),
-        "{shown}"
-    );
+    assert!(shown.contains("It was changed meanwhile") && !shown.contains("repeat the change"), "{shown}");
     let choices: Vec<&str> =
         shown.split("name=\"_use.").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert_eq!(choices, ["instructions", "instructions"], "one field, two versions");

@@ -165,6 +165,10 @@ const waits = location.pathname.startsWith('/dashboard/sign-in') || document.que
 if (draft && waits) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), waits: true }));
 else if (draft && !JSON.parse(draft).waits) sessionStorage.removeItem('sidetone_draft');
 
+// A form that failed answers at its own address; opened again, that is the page that the form is on.
+const page = document.querySelector('main')?.dataset.page;
+if (page && location.pathname.startsWith('/dashboard/do/')) history.replaceState(null, '', page);
+
 follow();
 ready(document);
 document.querySelector('.problem[role=alert]')?.focus({ preventScroll: true });

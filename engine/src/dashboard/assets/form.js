@@ -152,11 +152,21 @@ for (const field of all('textarea[data-rows]')) {
     return line;
   };
   values.forEach(row);
+  // What the server found wrong with them: `evaluations[1].includes`.
+  for (const path of document.getElementById(`${field.id}-wrong`)?.dataset.within?.split(' ') ?? []) {
+    const [, at, name] = path.match(/\[(\d+)\]\.(.+)$/) ?? [];
+    rows.children[at]?.querySelector(`[data-name="${name}"]`)?.setAttribute('aria-invalid', 'true');
+  }
   add.addEventListener('click', () => {
     row({}).querySelector('select, input').focus();
     write();
   });
   rows.addEventListener('input', write);
+  // Links to the field lead to its rows.
+  rows.id = field.id;
+  rows.tabIndex = -1;
+  field.removeAttribute('id');
+  document.querySelector(`label[for="${rows.id}"]`)?.addEventListener('click', () => rows.querySelector('select, input')?.focus());
   field.hidden = true;
   field.after(rows, add);
 }

@@ -14,6 +14,14 @@ const KINDS = [
   ['hook_', '/dashboard/webhooks/'],
 ];
 
+/** What is found by its name. */
+const NAMED = [
+  ['/assistants', 'assistant'],
+  ['/tools', 'tool'],
+  ['/knowledge', 'document'],
+  ['/simulations/scenarios', 'scenario'],
+];
+
 const MORE = [
   ['Create assistant', '/dashboard/assistants/new'],
   ['Create tool', '/dashboard/tools/new'],
@@ -35,7 +43,7 @@ function build() {
   dialog.className = 'palette';
   dialog.setAttribute('aria-label', 'Go to');
   dialog.innerHTML =
-    '<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Go to" placeholder="A page, an assistant, an id" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Places"></ul>';
+    '<input role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Go to" placeholder="A page, a name, an id" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Places"></ul>';
   document.body.append(dialog);
   [input, list] = dialog.children;
   entries = [...document.querySelectorAll('.rail nav a')].map((link) => [link.textContent, link.getAttribute('href'), 'page']);
@@ -47,13 +55,15 @@ function build() {
     const item = event.target.closest('li');
     if (item) go(Number(item.dataset.at));
   });
-  api('/assistants?limit=200')
-    .then((answer) => (answer.ok ? answer.json() : []))
-    .then((assistants) => {
-      for (const { id, name } of assistants) entries.push([name, `/dashboard/assistants/${id}`, 'assistant']);
-      show();
-    })
-    .catch(() => {});
+  for (const [path, kind] of NAMED) {
+    api(`${path}?limit=200`)
+      .then((answer) => (answer.ok ? answer.json() : []))
+      .then((resources) => {
+        for (const { id, name } of resources) entries.push([name, `/dashboard${path}/${id}`, kind]);
+        show();
+      })
+      .catch(() => {});
+  }
 }
 
 export function open() {

@@ -4,6 +4,14 @@ import { api, say } from './app.js';
 const panel = document.getElementById('talk');
 const form = panel.querySelector('form');
 const button = form.querySelector('button');
+const call = panel.querySelector('.call');
+
+addEventListener('message', ({ origin, data }) => {
+  if (origin !== location.origin || !data?.call_id) return;
+  panel.querySelector('.link').hidden = true;
+  call.href = `/dashboard/calls/${encodeURIComponent(data.call_id)}`;
+  call.hidden = false;
+});
 
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
@@ -28,6 +36,7 @@ form.addEventListener('submit', async (event) => {
   panel.querySelector('.conversation').replaceChildren(frame);
   const beside = panel.querySelector('.link');
   beside.hidden = false;
+  call.hidden = true;
   beside.querySelector('a').href = made.url;
   beside.querySelector('[data-copy]').dataset.copy = made.url;
   button.textContent = 'New conversation';

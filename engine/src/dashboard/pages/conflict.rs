@@ -53,17 +53,17 @@ impl Conflict {
         };
         let both = by(By::Both).count();
         section(
-            "Somebody changed it meanwhile",
+            "It was changed meanwhile",
             html! {
                 p {
                     "Revision " (number(saved, "revision")) " was saved while you edited"
                     @if self.read > 0 { " revision " (self.read) } @else { " a revision that is kept no more" } ". "
-                    @if both == 0 { "No field was changed by both of you. Read the form below, and save it." }
-                    @else { "Choose for what both of you changed, and save the form below." }
+                    @if both == 0 { "No field was changed in both. Read the form below, and save it." }
+                    @else { "Choose between the versions of what was changed in both, and save the form below." }
                 }
                 @for field in by(By::Both) { (choice(field, operation)) }
-                @if by(By::Them).count() > 0 { p.help { "Changed by them, and taken over below: " (links(By::Them)) } }
-                @if by(By::Me).count() > 0 { p.help { "Changed by you alone: " (links(By::Me)) } }
+                @if by(By::Them).count() > 0 { p.help { "Changed meanwhile, and taken over below: " (links(By::Them)) } }
+                @if by(By::Me).count() > 0 { p.help { "Changed by you: " (links(By::Me)) } }
             },
         )
     }
@@ -77,7 +77,7 @@ fn choice(field: &Field, operation: &str) -> Markup {
     let (their_part, my_part) = differing(&theirs, &mine);
     let is_part = their_part.len() < theirs.len() || my_part.len() < mine.len();
     let versions =
-        [(THEIRS, "Saved now", &field.theirs, their_part), ("mine", "Yours", &field.mine, my_part)];
+        [(THEIRS, "As saved", &field.theirs, their_part), ("mine", "As you typed it", &field.mine, my_part)];
     html! {
         fieldset.part {
             legend { (label(&field.name)) @if is_part { span.dim { " – the lines that differ" } } }

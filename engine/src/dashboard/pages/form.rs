@@ -15,6 +15,16 @@ use crate::operations::schema::MAX_BYTES;
 /// Texts that may be longer than this have a field of several lines.
 const ONE_LINE_MAX: u64 = 300;
 
+/// Problems that are told at one field.
+const WRONG_MAX: usize = 5;
+
+/// What is wrong with a field.
+struct Wrong {
+    told: String,
+    /// The parts of the field that it is about, such as `evaluations[1].includes`.
+    within: String,
+}
+
 /// A form for one operation, filled with what was typed, else with the current values.
 pub struct Form<'a> {
     frame: &'a Frame,
@@ -72,7 +82,7 @@ impl<'a> Form<'a> {
     /// A field, by its name in the body (`speech.filler`).
     pub fn field(&self, name: &str) -> Markup {
         let schema = self.schema_of(name);
-        field(schema, name, &self.value(name), self.problem(name), self.is_required(name))
+        field(schema, name, &self.value(name), self.problem(name).as_ref(), self.is_required(name))
     }
 
     /// A field that holds JSON, read; null when it is none.
@@ -95,18 +105,19 @@ impl<'a> Form<'a> {
         let value = value.first();
         let known = choices.iter().any(|(choice, _)| choice == value);
         let control = html! {
-            select id=(control_id(name)) name=(name) aria-describedby=[described(schema, name, self.problem(name))] {
+            select id=(control_id(name)) name=(name) aria-describedby=[described(schema, name, self.problem(name).as_ref())] {
                 @if !known && value.is_empty() { option value="" { "Choose" } }
                 @if !known && !value.is_empty() { option value=(value) selected { (value) } }
                 @for (choice, called) in choices { option value=(choice) selected[choice == value] { (called) } }
             }
         };
-        around(schema, name, self.problem(name), control)
+        around(schema, name, self.problem(name).as_ref(), control)
     }
 
     /// A text of the form `provider/name`, with what the server knows as suggestions.
     pub fn suggested(&self, name: &str, choices: &[&str]) -> Markup {
         let (schema, value, problem) = (self.schema_of(name), self.value(name), self.problem(name));
+        let problem = problem.as_ref();
         let suggestions = format!("{}-known", control_id(name));
         let control = html! {
             input.mono id=(control_id(name)) name=(name) value=(value.first()) list=(suggestions) autocomplete="off" spellcheck="false"
@@ -167,10 +178,22 @@ impl<'a> Form<'a> {
         Shown::of(current.or_else(|| self.schema_of(name).get("default")).unwrap_or(&Value::Null))
     }
 
-    fn problem(&self, name: &str) -> Option<&'a str> {
-        problems(self.frame)
-            .find(|(field, _)| *field == name || under(field, name))
-            .map(|(_, message)| message)
+    /// What is wrong with a field, and with what is within it.
+    fn problem(&self, name: &str) -> Option<Wrong> {
+        let here: Vec<_> = problems(self.frame)
+            .filter(|(field, _)| *field == name || under(field, name))
+            .take(WRONG_MAX)
+            .collect();
+        let told = here.iter().map(|(field, message)| match row(field) {
+            Some((_, row, part)) => {
+                format!("Row {row}, {}: {}", label(part).to_lowercase(), sentence(message))
+            }
+            None => sentence(message),
+        });
+        let told: Vec<String> = told.collect();
+        let within = here.iter().map(|(field, _)| *field).filter(|field| *field != name);
+        let within = within.collect::<Vec<_>>().join(" ");
+        (!told.is_empty()).then(|| Wrong { told: told.join(" "), within })
     }
 }
 
@@ -255,7 +278,7 @@ pub fn problems(frame: &Frame) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// A field made from its schema: label above, control, help below, problem in words.
-fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>, required: bool) -> Markup {
+fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, required: bool) -> Markup {
     let (id, about) = (control_id(name), described(schema, name, problem));
     let (invalid, required) = (problem.map(|_| "true"), required.then_some("true"));
     let most = schema["maxLength"].as_u64();
@@ -321,7 +344,7 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&str>, requi
     around(schema, name, problem, control)
 }
 
-fn around(schema: &Value, name: &str, problem: Option<&str>, control: Markup) -> Markup {
+fn around(schema: &Value, name: &str, problem: Option<&Wrong>, control: Markup) -> Markup {
     let limit = schema["maxLength"].as_u64().filter(|most| *most >= 120);
     html! {
         div.field {
@@ -345,8 +368,10 @@ fn help(schema: &Value, name: &str) -> Markup {
     html! { @if !note.is_empty() { p.help id={ (control_id(name)) "-help" } { (prose(&note)) } } }
 }
 
-fn told(name: &str, problem: Option<&str>) -> Markup {
-    html! { @if let Some(message) = problem { p.wrong id={ (control_id(name)) "-wrong" } { (prose(&sentence(message))) } } }
+fn told(name: &str, problem: Option<&Wrong>) -> Markup {
+    html! { @if let Some(Wrong { told, within }) = problem {
+        p.wrong id={ (control_id(name)) "-wrong" } data-within=[(!within.is_empty()).then_some(within)] { (prose(told)) }
+    } }
 }
 
 /// `must not be empty` → `Must not be empty.`
@@ -360,7 +385,7 @@ pub fn sentence(message: &str) -> String {
     text
 }
 
-fn described(schema: &Value, name: &str, problem: Option<&str>) -> Option<String> {
+fn described(schema: &Value, name: &str, problem: Option<&Wrong>) -> Option<String> {
     let id = control_id(name);
     let help = schema.get("description").is_some().then(|| format!("{id}-help"));
     let wrong = problem.map(|_| format!("{id}-wrong"));
@@ -403,6 +428,21 @@ pub fn label(name: &str) -> String {
     words(name)
 }
 
+/// What a problem is about: `evaluations[1].includes` → `Evaluations, row 2: includes`.
+pub fn about(field: &str) -> String {
+    match row(field) {
+        Some((list, row, part)) => format!("{}, row {row}: {}", label(list), label(part).to_lowercase()),
+        None => label(field),
+    }
+}
+
+/// The list, the number of the row and the part of it that a field such as `evaluations[1].includes` names.
+fn row(field: &str) -> Option<(&str, usize, &str)> {
+    let (list, rest) = field.split_once('[')?;
+    let (number, part) = rest.split_once("].")?;
+    Some((list, number.parse::<usize>().ok()? + 1, part))
+}
+
 /// As many lines as the text has, within reason.
 fn rows(value: &str, most: Option<u64>) -> usize {
     let lines: usize = value.lines().map(|line| line.chars().count() / 90 + 1).sum();
@@ -422,4 +462,16 @@ fn kind(schema: &Value) -> &str {
 
 fn under(field: &str, name: &str) -> bool {
     field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_in_a_row_names_the_row() {
+        assert_eq!(about("evaluations[1].includes"), "Evaluations, row 2: includes");
+        assert_eq!(about("speech.speed"), "Speed");
+        assert_eq!(about("keyterms"), "Keyterms");
+    }
 }

@@ -6,7 +6,7 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
 use crate::dashboard::pages::parts::{
-    copy, empty, link, list, more, name_of, read, section, table, text, when, words,
+    Tone, copy, empty, link, list, more, name_of, read, section, status, table, text, when, words,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of};
 
@@ -75,7 +75,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                         tr {
                             td.fit { strong { (text(number, "number")) } }
                             td dir="auto" { a href=(link("/dashboard/assistants", text(number, "assistant_id"))) { (name_of(assistants, text(number, "assistant_id"))) } }
-                            td.wide { (words(text(number, "provider"))) }
+                            td.wide { (words(text(number, "provider"))) @if !has_account(frame, text(number, "provider")) { span.two { (status(Tone::Warn, "No account")) } } }
                             td.fit.wide { @match text(number, "last_callback_at") { "" => span.none { "none yet" }, at => (when(frame, at)) } }
                             td.fit { (destroy(frame, "unbind_number", &[("number", text(number, "number"))], BASE, "Unbind", &format!("Unbind {}", text(number, "number")),
                                 "Callers hear that nobody answers. Calls in progress go on. The number stays yours at the carrier.")) }
@@ -83,9 +83,24 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                     } }))
                 (more(frame, "after"))
             }
+            @if numbers.iter().any(|number| !has_account(frame, text(number, "provider"))) { (without_account()) }
             (addresses(frame, numbers))
         },
     )
+}
+
+/// Whether calls through this carrier can be answered.
+fn has_account(frame: &Frame, carrier: &str) -> bool {
+    frame.carriers.contains(&carrier)
+}
+
+fn without_account() -> Markup {
+    html! {
+        div.problem { p {
+            "“No account”: this service has no account with that carrier, so nobody answers. Whoever runs the service enters it in its settings: "
+            a href="https://github.com/sidetone/sidetone/blob/main/docs/telephone-numbers.md" { "Set up a carrier" } "."
+        } }
+    }
 }
 
 fn addresses(frame: &Frame, numbers: &[Value]) -> Markup {
@@ -146,6 +161,11 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                     }
                     (form.choice("assistant_id", &assistants))
                     (form.field("provider"))
+                    p.help {
+                        "Accounts of this service: "
+                        @for (n, carrier) in frame.carriers.iter().enumerate() { @if n > 0 { ", " } (words(carrier)) }
+                        @if frame.carriers.is_empty() { "none yet. A number can be bound, and is answered once there is one" } "."
+                    }
                     (send("Bind number", BASE))
                 }))
             }

@@ -57,8 +57,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                         Some(("/dashboard/assistants", "Go to assistants")), ("testing.md", "Ways to test")))
                 } @else {
                     div.half {
-                        (section("Outcomes", outcomes(frame, rows)))
-                        (section("Cost", costs(frame, rows)))
+                        (section("Outcomes", html! { (outcomes(frame, rows)) (zone(frame, rows)) }))
+                        (section("Cost", html! { (costs(frame, rows)) (zone(frame, rows)) }))
                     }
                     (latency(frame, calls, rows))
                 }
@@ -92,7 +92,7 @@ fn figures(calls: &Value, workspace: &Value) -> Markup {
         dl.figures {
             div { dt { "Calls" } dd { (grouped(total)) } }
             div { dt { "Completed" } dd { (grouped(number(stats, "by_outcome/completed"))) @if total > 0 { small { (number(stats, "by_outcome/completed") * 100 / total) " % of all" } } } }
-            div { dt { "Failed" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
+            div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
             div { dt { "Average length" } dd { (clock(number(stats, "average_duration_ms"))) } }
             div {
                 dt { "Spent this month" }
@@ -123,6 +123,10 @@ impl Bars {
         Self { first_ms: (last - count + 1) * each_ms, each_ms, count: usize::try_from(count).unwrap_or(1) }
     }
 
+    const fn are_days(&self) -> bool {
+        self.each_ms > 3_600_000
+    }
+
     fn of(&self, call: &Value) -> Option<usize> {
         let ms = time::from(text(call, "started_at"))? - self.first_ms;
         usize::try_from(ms.div_euclid(self.each_ms)).ok().filter(|at| *at < self.count)
@@ -149,6 +153,11 @@ impl Bars {
         };
         (0_i64..).take(self.count).map(|at| label(self.first_ms + at * self.each_ms)).collect()
     }
+}
+
+/// Days of a chart begin in UTC: the server does not know the viewer's zone.
+fn zone(frame: &Frame, rows: &[Value]) -> Markup {
+    html! { @if Bars::over(frame, rows).are_days() { p.help { "Each bar is a day in UTC." } } }
 }
 
 fn outcomes(frame: &Frame, rows: &[Value]) -> Markup {

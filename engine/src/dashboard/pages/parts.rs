@@ -79,7 +79,7 @@ fn exact(at: &str) -> String {
 fn relative(now_ms: i64, ms: i64) -> Option<String> {
     let seconds = (now_ms - ms).abs() / 1000;
     let (count, unit) = match seconds {
-        0..45 => return Some("just now".to_owned()),
+        0..45 => return Some(if ms > now_ms { "in a moment" } else { "just now" }.to_owned()),
         45..3570 => ((seconds + 30) / 60, "min"),
         3570..84_600 => ((seconds + 1800) / 3600, "h"),
         84_600..2_592_000 => match (seconds + 43_200) / 86_400 {
@@ -404,6 +404,7 @@ mod tests {
         let now = 1_795_316_794_000;
         for (ago_s, expected) in [
             (10, Some("just now")),
+            (-10, Some("in a moment")),
             (60, Some("1 min ago")),
             (3 * 3600, Some("3 h ago")),
             (86_400, Some("1 day ago")),

@@ -124,7 +124,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 aside {
                     (section("Run", facts(&[
                         ("Started", date(frame, text(run, "created_at"))),
-                        ("By", html! { (simulations::mode(run)) }),
+                        ("Mode", html! { (simulations::mode(run)) }),
                         ("Turns", html! { (number(run, "turns")) }),
                         ("Batch", html! { @if text(run, "batch_id").is_empty() { span.none { "–" } } @else { a href=(link("/dashboard/simulations/batches", text(run, "batch_id"))) { "Open the batch" } } }),
                         ("Seed", html! { (id(&seed)) }),
@@ -154,7 +154,7 @@ fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup 
                 html! { @for one in evaluations {
                     tr {
                         td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Passed")), Some(false) => (status(Tone::Bad, "Failed")), None => (status(Tone::Warn, "Not decided")) } }
-                        td dir="auto" { (criterion(one)) }
+                        td dir="auto" { (criterion(one)) @if at(one, "passed") != true { span.two.narrow { (text(one, "reason")) } } }
                         td.wide dir="auto" { (text(one, "reason"))
                             @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } }
                             @else if at(one, "passed") == false && !rows.is_empty() { " " a href={ "#" (timeline::missing_id(mark(one, rows).index)) } { "Show where" } }

@@ -77,10 +77,7 @@ fn from_call(call: &Value) -> Value {
 }
 
 fn new(frame: &Frame, _: &[Value]) -> Markup {
-    create(
-        frame,
-        &json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]}),
-    )
+    create(frame, &json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": ""}]}))
 }
 
 fn create(frame: &Frame, current: &Value) -> Markup {

@@ -45,6 +45,9 @@ pub enum SignIn<'a> {
     },
 }
 
+/// Where invitations are accepted.
+const JOIN: &str = "/dashboard/join";
+
 /// The page.
 pub fn sign_in(state: &SignIn<'_>) -> Markup {
     match state {
@@ -52,6 +55,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
             "Sign in",
             html! {
                 (told(*problem))
+                @if next.starts_with(JOIN) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
                 @if *google {
                     a.button href={ "/dashboard/sign-in/google?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } {
                         "Continue with Google"

@@ -113,7 +113,7 @@ fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
                         }
                     }
                 }
-                label { "By" select name="mode" { option value="chat" { "Chat" } option value="voice" { "Voice" } } }
+                label { "Mode" select name="mode" { option value="chat" { "Chat" } option value="voice" { "Voice" } } }
                 button { "Run them" }
             }
         }

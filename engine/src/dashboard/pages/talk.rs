@@ -6,6 +6,7 @@ use crate::dashboard::frame::Frame;
 use crate::dashboard::layout;
 use crate::dashboard::pages::form::act;
 use crate::dashboard::pages::parts::{copy, number, text};
+use crate::models::RULES_MODEL;
 
 /// The panel. Without a script its button loads the page again, with the conversation in it; with one, it stays, and so
 /// does what was typed into the editor.
@@ -23,7 +24,10 @@ pub fn panel(frame: &Frame, assistant: &Value, here: &str) -> Markup {
                     iframe src=(within(frame, url)) title={ "Conversation with " (text(assistant, "name")) } allow="microphone; autoplay" {}
                 }
             }
-            p.help { "Aloud or by text, as a caller would. It talks as it is saved: revision " (number(assistant, "revision")) "." }
+            p.help {
+                "Aloud or by text, as a caller would. It talks as it is saved: revision " (number(assistant, "revision")) "."
+                @if text(assistant, "model") == RULES_MODEL { " The model " code { (RULES_MODEL) } " answers with sentences of the attached documents, and calls the attached tools." }
+            }
             div.row {
                 (act(frame, "create_browser_test_token", &[("id", assistant_id)], here, html! {
                     button.primary[url.is_empty()] { @if url.is_empty() { "Talk to it" } @else { "New conversation" } }
@@ -32,6 +36,8 @@ pub fn panel(frame: &Frame, assistant: &Value, here: &str) -> Markup {
                     a href=(url) target="_blank" rel="noopener" { "Open in a window" }
                     (copy(url, "Copy the link"))
                 }
+                // Shown when the conversation has begun: its link opens no second one.
+                a.call hidden href="" { "Open the call" }
             }
         }
         (layout::module("talk.js"))

@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::base::time;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::choices_of;
@@ -205,7 +206,7 @@ fn delivery_row(frame: &Frame, webhook_id: &str, delivery: &Value) -> Markup {
     html! {
         tr {
             td.fit { code title=(text(delivery, "event_id")) { (text(delivery, "type")) } }
-            td.fit { (state) @if !text(delivery, "next_attempt_at").is_empty() { span.two { "again " (when(frame, text(delivery, "next_attempt_at"))) } } }
+            td.fit { (state) @if let Some(next_ms) = time::from(text(delivery, "next_attempt_at")) { span.two { @if next_ms > frame.now_ms { "next try " (when(frame, text(delivery, "next_attempt_at"))) } @else { "next try is due" } } } }
             td.wrap.wide { @if let Some(code) = at(delivery, "last_status").as_i64() { code { (code) } " " } (text(delivery, "last_error")) @if text(delivery, "last_error").is_empty() { span.dim dir="auto" { (text(delivery, "last_response")) } } }
             td.num.fit.wide { (number(delivery, "attempts")) }
             td.fit { (when(frame, text(delivery, "created_at"))) }

@@ -169,6 +169,8 @@
     state("live", "Connected");
     status("");
     at("call").textContent = message.call.id;
+    // The dashboard shows the page in a frame, and a link to the call beside it.
+    if (parent !== self) parent.postMessage({ call_id: message.call.id }, location.origin);
     at("title").textContent = "Talk to " + message.assistant_name;
     document.title = message.assistant_name + " · Sidetone";
     show("callid", true);
