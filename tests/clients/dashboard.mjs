@@ -347,11 +347,18 @@ async function typing(page) {
   assert.match(await told('keyterms').textContent(), /^Must have at most \d+ entries\.$/);
   await page.reload();
 
-  // "Save tools" would lose what was typed above it: the browser asks, and whoever stays can save.
+  // "Save tools" saves what was typed above it, too.
+  await page.locator('#f-first_message').click();
+  await page.keyboard.type('!');
+  await page.getByRole('button', { name: 'Save tools' }).click();
+  await page.waitForURL(/done=set_assistant_tools/);
+  assert.match(await page.locator('#f-first_message').inputValue(), /!/);
+
+  // Leaving by a link would lose what was typed: the browser asks, and whoever stays can save.
   await page.locator('#f-first_message').click();
   await page.keyboard.type('!');
   const asks = new Promise((resolve) => page.once('dialog', resolve));
-  const pressed = page.getByRole('button', { name: 'Save tools' }).click({ noWaitAfter: true });
+  const pressed = page.getByRole('link', { name: 'Its history' }).first().click({ noWaitAfter: true });
   const question = await asks;
   assert.equal(question.type(), 'beforeunload');
   await question.dismiss();

@@ -38,7 +38,7 @@ use crate::conversation::{
 use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
 use crate::ports::statement::Statement;
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::storage::calls::Call;
@@ -86,7 +86,7 @@ pub(super) struct Drive<'a> {
     /// The number of transcript rows sent to the peer.
     sent_rows: usize,
     /// Whose turn it is, as the peer was told last.
-    floor: Floor,
+    turn_state: TurnState,
     /// The latest line that the peer was given to speak.
     said: Said,
     /// The rows that were cut since the peer was told last.
@@ -148,7 +148,7 @@ impl<'a> Drive<'a> {
             spent: Cost::default(),
             growth: session.admission.growth(),
             sent_rows: 0,
-            floor: Floor::default(),
+            turn_state: TurnState::default(),
             said: Said::default(),
             cut_rows: Vec::new(),
             saved_rows: 0,
@@ -250,12 +250,17 @@ impl<'a> Drive<'a> {
         }
         self.growth.count(self.conversation.transcript_bytes());
         self.send_rows(peer).await;
-        self.tell_floor(peer).await;
+        self.tell_turn_state(peer).await;
         if self.conversation.ended().is_some() {
             // The end of the call writes all rows.
             return Ok(());
         }
         self.count_speech(peer);
+        if self.has_overspent() {
+            // Speech costs while it goes on, not only when the model is asked.
+            self.handle(Input::CostLimit);
+            return Ok(());
+        }
         let heard = peer.heard_permille(self.now_ms());
         let calls = self.save(calls, &heard).await?;
         if let Some(request) = ask {
@@ -295,7 +300,11 @@ impl<'a> Drive<'a> {
         let committed = self.tools.commit(statements, calls, leg).await?;
         self.inputs.stored();
         self.saved_rows = self.conversation.transcript().len();
-        self.extend_lease_at_ms = now_ms + LIVE_LEASE_EXTEND_MS;
+        // A crash loses no more than this of what was spoken, recorded and spent.
+        let segment_ms = recordings::segment_ms(&session.services);
+        let pause_ms =
+            if session.is_spoken { segment_ms.min(LIVE_LEASE_EXTEND_MS) } else { LIVE_LEASE_EXTEND_MS };
+        self.extend_lease_at_ms = now_ms + pause_ms;
         self.apply_leg(Leg::first(committed.rows.first())?);
         Ok(committed.calls)
     }
@@ -406,6 +415,12 @@ impl<'a> Drive<'a> {
             });
             self.handle(Input::Stop { reason: EndedReason::SpeechFailed });
         }
+    }
+
+    /// Whether speech has cost more than the conversation may cost.
+    fn has_overspent(&self) -> bool {
+        let has_speech = self.spent.stt_microusd + self.spent.tts_microusd > 0;
+        has_speech && self.cost_limit().left_microusd(self.spent) <= 0
     }
 
     /// Takes over what speech costs by now.

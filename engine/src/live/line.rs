@@ -3,10 +3,10 @@ use crate::base::ids::CallId;
 use crate::carriers::MediaCodec;
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
-use crate::live::line_peer::LineInput;
+use crate::live::audio_line::LineInput;
 use crate::ports::sockets::Movable;
 use crate::ports::{Received, SocketMessage};
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::speech::audio::Rate;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
@@ -70,7 +70,7 @@ pub(in crate::live) trait Line: Movable {
     }
 
     /// Reports whose turn it is, on a line whose other end cannot hear it.
-    fn floor(&mut self, _floor: Floor) -> Option<SocketMessage> {
+    fn turn_state(&mut self, _turn_state: TurnState) -> Option<SocketMessage> {
         None
     }
 

@@ -1,4 +1,4 @@
-//! The socket of a conversation with audio, a carrier's or a browser's: connects a [`LinePeer`] to the socket and converts
+//! The socket of a conversation with audio, a carrier's or a browser's: connects a [`AudioLine`] to the socket and converts
 //! messages with the [`Line`].
 use std::pin::pin;
 
@@ -9,13 +9,13 @@ use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_
 use crate::carriers::{MediaCodec, MediaEvent};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
+use crate::live::audio_line::{AudioLine, LineInput, LineOutput};
 use crate::live::browser_line::BrowserLine;
 use crate::live::line::{CarrierLine, Farewell, Line, LineRead};
-use crate::live::line_peer::{LineInput, LineOutput, LinePeer};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
@@ -29,7 +29,7 @@ const SENT_AT_ONCE_MAX: usize = 25;
 /// A line and a voice before their socket is open.
 pub struct LineMedia {
     line: Box<dyn Line>,
-    peer: LinePeer,
+    peer: AudioLine,
 }
 
 impl LineMedia {
@@ -37,20 +37,20 @@ impl LineMedia {
     pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
         let line = Box::new(CarrierLine(codec));
         let rate = line.rate();
-        Self { line, peer: LinePeer::new(rate, voice(rate)) }
+        Self { line, peer: AudioLine::new(rate, voice(rate)) }
     }
 
     /// Of a browser.
     pub(in crate::live) fn browser(line: BrowserLine, voice: impl FnOnce(Rate) -> Voice) -> Self {
         let rate = line.rate();
         let voice = voice(rate).with_marks_every(BROWSER_MARK_MS);
-        Self { line: Box::new(line), peer: LinePeer::new(rate, voice).with_fault(CallFault::Caller) }
+        Self { line: Box::new(line), peer: AudioLine::new(rate, voice).with_fault(CallFault::Caller) }
     }
 
     /// Of a line inside this process.
     pub(in crate::live) fn on_line(line: Box<dyn Line>, voice: Voice) -> Self {
         let rate = line.rate();
-        Self { line, peer: LinePeer::new(rate, voice).with_fault(CallFault::Platform) }
+        Self { line, peer: AudioLine::new(rate, voice).with_fault(CallFault::Platform) }
     }
 
     /// The peer on this socket. `exchanges` reach the providers of the voice.
@@ -78,7 +78,7 @@ pub struct LineSocket<'a> {
     clock: &'a dyn Clock,
     exchanges: SpeechExchanges<'a>,
     line: Box<dyn Line>,
-    peer: LinePeer,
+    peer: AudioLine,
     /// The last turn whose times the line was told, by the time of its transcript.
     turn_told: Option<i64>,
     /// Messages that were not sent yet: what the player has released is in the recording, so none of it may be lost.
@@ -313,8 +313,8 @@ impl Peer for LineSocket<'_> {
         })
     }
 
-    fn floor(&mut self, floor: Floor) -> BoxFuture<'_, Result<(), Gone>> {
-        let message = self.line.floor(floor);
+    fn turn_state(&mut self, turn_state: TurnState) -> BoxFuture<'_, Result<(), Gone>> {
+        let message = self.line.turn_state(turn_state);
         Box::pin(async move {
             match message {
                 Some(message) => self.send(message).await,

@@ -16,6 +16,7 @@
 pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod assistants;
+pub(crate) mod audio_line;
 mod browser_line;
 pub mod call_inputs;
 pub(crate) mod call_journal;
@@ -25,7 +26,6 @@ pub(crate) mod end_call;
 pub(crate) mod handshake;
 pub(crate) mod lease;
 mod line;
-pub(crate) mod line_peer;
 pub(crate) mod line_socket;
 pub(crate) mod message;
 mod message_rate;

@@ -4,7 +4,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
 use crate::ports::{BoxFuture, Gone};
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
 use crate::speech::turn_times::TurnTimes;
@@ -42,7 +42,7 @@ pub trait Peer: Movable {
     }
 
     /// Reports whose turn it is, whenever that changes. Who listens knows.
-    fn floor(&mut self, _floor: Floor) -> BoxFuture<'_, Result<(), Gone>> {
+    fn turn_state(&mut self, _turn_state: TurnState) -> BoxFuture<'_, Result<(), Gone>> {
         Box::pin(async { Ok(()) })
     }
 

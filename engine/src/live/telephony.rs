@@ -3,7 +3,7 @@
 //! - `begin_call` writes a call that begins, `live::end_call` one that ends.
 //! - `operations::calls::place` is `POST /calls/outbound`: it stores the call, then sends one request to the carrier.
 //! - `callbacks` receives what carriers send: `incoming` routes a call to an assistant, `status` moves a call forward.
-//! - `media` opens the media socket, `live::line_socket` connects it to `live::line_peer`, `live::drive` drives the
+//! - `media` opens the media socket, `live::line_socket` connects it to `live::audio_line`, `live::drive` drives the
 //!   conversation.
 //! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
 //! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.

@@ -46,7 +46,7 @@ pub(crate) enum CallerOutput {
 
 /// Whose turn it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Floor {
+pub struct TurnState {
     /// Whether the assistant waits for the caller.
     pub is_callers: bool,
     /// Whether a line of the assistant's is still being played.
@@ -96,7 +96,7 @@ pub(crate) struct LiveCaller {
     /// Frames of the caller's that were sent.
     frames: i64,
     rows: Vec<(usize, Message)>,
-    floor: Floor,
+    turn_state: TurnState,
     /// Since when the caller may speak.
     silent_since_ms: Option<i64>,
     /// When the assistant's audio last began.
@@ -120,7 +120,7 @@ impl LiveCaller {
             began_ms: now_ms,
             frames: 0,
             rows: Vec::new(),
-            floor: Floor::default(),
+            turn_state: TurnState::default(),
             silent_since_ms: None,
             assistant_began_ms: now_ms,
             doing: Doing::Listening,
@@ -156,7 +156,7 @@ impl LiveCaller {
         if is_callers {
             self.unheard = 0;
             // The assistant thinks now; it says itself when it does not.
-            self.floor.is_callers = false;
+            self.turn_state.is_callers = false;
             if let Doing::Waiting { line, .. } = &self.doing {
                 self.doing = if line.hangs_up { Doing::HungUp } else { Doing::Listening };
             }
@@ -165,9 +165,9 @@ impl LiveCaller {
     }
 
     /// Whose turn it is now.
-    pub(crate) fn floor(&mut self, now_ms: i64, floor: Floor) {
+    pub(crate) fn turn_state(&mut self, now_ms: i64, turn_state: TurnState) {
         let was_free = self.is_free();
-        self.floor = floor;
+        self.turn_state = turn_state;
         match (was_free, self.is_free()) {
             (false, true) => self.silent_since_ms = Some(now_ms),
             (_, false) => self.silent_since_ms = None,
@@ -247,7 +247,7 @@ impl LiveCaller {
 
     /// Whether the caller may speak without interrupting.
     pub(crate) const fn is_free(&self) -> bool {
-        self.floor.is_callers && !self.floor.is_assistant_speaking
+        self.turn_state.is_callers && !self.turn_state.is_assistant_speaking
     }
 
     fn understood(&self) -> usize {
@@ -257,7 +257,7 @@ impl LiveCaller {
     fn proceed(&mut self, now_ms: i64) {
         match std::mem::replace(&mut self.doing, Doing::Listening) {
             // What to say is decided while the assistant's last line is still being played.
-            Doing::Listening if self.floor.is_callers && self.answered != Some(self.rows.len()) => {
+            Doing::Listening if self.turn_state.is_callers && self.answered != Some(self.rows.len()) => {
                 self.answered = Some(self.rows.len());
                 self.doing = Doing::Thinking;
                 self.outputs.push_back(CallerOutput::Ask);
@@ -279,7 +279,7 @@ impl LiveCaller {
         has_audio
             && match self.silent_since_ms {
                 Some(since_ms) => now_ms >= since_ms + REACTION_MS,
-                None => self.floor.is_assistant_speaking && self.talks_over(now_ms),
+                None => self.turn_state.is_assistant_speaking && self.talks_over(now_ms),
             }
     }
 

@@ -38,7 +38,7 @@ impl Iterator for Soundtrack<'_> {
 
     fn next(&mut self) -> Option<Segment> {
         while self.now_ms < self.ends_ms {
-            if let Some(segment) = self.recorder.take_segment(self.now_ms) {
+            if let Some(segment) = self.recorder.take_segment(self.now_ms, None) {
                 return Some(segment);
             }
             let at_ms = self.now_ms;

@@ -81,6 +81,21 @@ impl Turn {
     }
 }
 
+fn count_words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// The text after these words; `None` if it does not begin with them. Case and punctuation do not matter.
+fn words_after<'t>(words: &str, text: &'t str) -> Option<&'t str> {
+    let letters = |word: &str| -> String {
+        word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    words.split_whitespace().try_fold(text.trim_start(), |rest, word| {
+        let (first, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        (letters(first) == letters(word)).then(|| rest.trim_start())
+    })
+}
+
 fn join(text: &mut String, more: &str) {
     let more = more.trim();
     if !more.is_empty() {
@@ -108,6 +123,8 @@ pub struct Listener {
     pending: usize,
     /// How many of them belong to turns that are over: their results are dropped.
     pending_of_past: usize,
+    /// What was said in turns that are over here, and not for the provider, which detects turns: it tells these words again.
+    told: Option<String>,
     unheard: Unheard,
     heard: VecDeque<Heard>,
 }
@@ -128,6 +145,7 @@ impl Listener {
             turn: None,
             pending: 0,
             pending_of_past: 0,
+            told: None,
             unheard: Unheard::default(),
             heard: VecDeque::new(),
         }
@@ -248,9 +266,12 @@ impl Listener {
                     self.unheard.understood(false);
                     self.finalised(&text);
                 }
-                TranscriberEvent::LikelyEnd(text) => self.probably_over(&text),
+                TranscriberEvent::LikelyEnd(text) => {
+                    let told = self.told.as_deref().unwrap_or_default();
+                    self.probably_over(words_after(told, &text).unwrap_or(&text));
+                }
                 TranscriberEvent::Resumed => self.went_on(),
-                TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, text),
+                TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, &text),
                 TranscriberEvent::Failed(failure) => self.lost(failure),
             }
         }
@@ -263,8 +284,15 @@ impl Listener {
         if self.turn_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(turn) = self.turn.take()
         {
-            self.pending_of_past = self.pending;
             let text = turn.text();
+            if self.transcriber.detects_turns() {
+                self.pending = 0;
+                if !text.is_empty() {
+                    join(self.told.get_or_insert_default(), &text);
+                }
+            } else {
+                self.pending_of_past = self.pending;
+            }
             let until_ms = turn.voiced_until_ms;
             let duration_ms = until_ms - turn.began_ms;
             self.heard.push_back(match text.is_empty() {
@@ -277,7 +305,8 @@ impl Listener {
     fn partial(&mut self, text: &str) {
         let is_of_past = self.pending_of_past > 0;
         if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
-            turn.partial = text.trim().to_owned();
+            let told = self.told.as_deref().unwrap_or_default();
+            turn.partial = words_after(told, text).unwrap_or(text).trim().to_owned();
             let text = turn.text();
             if !text.is_empty() {
                 self.heard.push_back(Heard::Words(text));
@@ -328,10 +357,16 @@ impl Listener {
     }
 
     /// The provider has decided that the turn is over, with the results of all its utterances.
-    fn turn_ended(&mut self, now_ms: i64, text: String) {
+    fn turn_ended(&mut self, now_ms: i64, text: &str) {
         self.unheard.understood(true);
         self.pending = 0;
         self.pending_of_past = 0;
+        let text = match self.told.take() {
+            // Nothing was said since: it is the same, perhaps corrected.
+            Some(told) if self.turn.is_none() && count_words(&told) >= count_words(text) => return,
+            Some(told) => words_after(&told, text).unwrap_or(text),
+            None => text,
+        };
         if self.turn.as_ref().is_some_and(|turn| turn.is_voiced && turn.is_announced) {
             self.heard.push_back(Heard::VoiceEnded);
         }

@@ -273,6 +273,19 @@ impl Player {
         self.recorded.drain(..)
     }
 
+    /// How much audio was heard, and how much waits.
+    #[must_use]
+    pub fn heard_and_waiting_ms(&mut self, now_ms: i64) -> (i64, i64) {
+        self.advance(now_ms);
+        (self.heard * FRAME_MS, self.unheard.len() as i64 * FRAME_MS)
+    }
+
+    /// When the first frame is played that was sent and not heard yet.
+    #[must_use]
+    pub fn awaited_ms(&self) -> Option<i64> {
+        self.unheard.front().filter(|_| self.sent > 0).map(|frame| frame.from_ms)
+    }
+
     /// The next output that is due.
     pub fn poll_output(&mut self, now_ms: i64) -> Option<PlayerOutput> {
         self.send_at_ms = None;

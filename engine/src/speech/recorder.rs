@@ -133,10 +133,13 @@ impl Recorder {
         self.assistant.extend(frame.samples.get(skipped..).unwrap_or_default());
     }
 
-    /// The next segment that is complete at `now_ms`.
-    pub fn take_segment(&mut self, now_ms: i64) -> Option<Segment> {
+    /// The next segment that is complete at `now_ms`. Of audio that is played from `awaited_ms` on it is not known yet
+    /// whether it was: its marks are late.
+    pub fn take_segment(&mut self, now_ms: i64, awaited_ms: Option<i64>) -> Option<Segment> {
         let from_ms = self.from_ms?;
-        (now_ms >= from_ms + self.segment_ms + LATE_MS).then(|| self.cut(from_ms, self.segment_ms))
+        let until_ms = from_ms + self.segment_ms;
+        let is_known = awaited_ms.is_none_or(|at_ms| at_ms >= until_ms);
+        (is_known && now_ms >= until_ms + LATE_MS).then(|| self.cut(from_ms, self.segment_ms))
     }
 
     /// The rest, up to the end of the conversation; call it until it returns nothing.

@@ -12,7 +12,7 @@ pub struct SpokenLine {
     /// The line.
     pub id: LineId,
     /// Whether it is complete and has nothing to speak: it gets no audio.
-    pub is_silent: bool,
+    pub is_wordless: bool,
     /// Empty if the text passes evenly with the audio.
     parts: Vec<SpokenPart>,
     words: Vec<WordTime>,
@@ -25,7 +25,7 @@ impl SpokenLine {
     /// [parts](Self::add_text).
     #[must_use]
     pub const fn new(id: LineId) -> Self {
-        Self { id, is_silent: false, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
+        Self { id, is_wordless: false, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
     }
 
     /// Adds text that ends with a sentence. Returns the texts to synthesize one after the other; empty ones have nothing to

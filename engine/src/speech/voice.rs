@@ -1,13 +1,15 @@
 //! The audio of one conversation: what the person says, what the assistant speaks, and who gives way. A pure state machine
 //! for every kind of line: telephone, browser, simulation.
+mod given_texts;
 mod giving_way;
-mod heard;
 mod hearing;
+mod lines_heard;
 mod saying;
 mod words_so_far;
 
 use std::collections::VecDeque;
 
+use given_texts::GivenTexts;
 use giving_way::PersonsVoice;
 use saying::OpenLine;
 
@@ -120,6 +122,7 @@ pub struct Voice {
     /// The lines being spoken, in their order.
     lines: VecDeque<SpokenLine>,
     last_line: LineId,
+    given: GivenTexts,
     /// The last line, while its text is not complete.
     open_line: Option<OpenLine>,
     /// The latest line whose playback was reported to have begun.
@@ -151,6 +154,7 @@ impl Voice {
             player: Player::new(rate, is_recorded),
             lines: VecDeque::new(),
             last_line: 0,
+            given: GivenTexts::default(),
             open_line: None,
             line_begun: 0,
             resampler: None,
@@ -215,7 +219,7 @@ impl Voice {
     /// The line has returned a mark.
     pub fn played(&mut self, now_ms: i64, mark: u64) {
         self.player.played(now_ms, mark);
-        self.report_spoken(now_ms);
+        self.synthesized(now_ms);
     }
 
     /// Something arrived on an exchange.
@@ -331,6 +335,12 @@ impl Voice {
         self.player.take_heard(now_ms)
     }
 
+    /// From when on it is not known whether the assistant's audio was heard.
+    #[must_use]
+    pub fn awaited_ms(&self) -> Option<i64> {
+        self.player.awaited_ms()
+    }
+
     /// What the providers bill so far: audio transcribed in ms, and characters spoken, as
     /// [`billed_chars`](Synthesizer::billed_chars).
     #[must_use]
@@ -365,6 +375,7 @@ impl Voice {
         }
         let heard = permille_of(&self.lines, &progress);
         for line in std::mem::take(&mut self.lines) {
+            self.given.drop_line(line.id);
             if let Mouth::Speech(synthesizer) = &mut self.mouth {
                 synthesizer.cancel(now_ms, line.id);
             }
@@ -372,8 +383,9 @@ impl Voice {
         self.events.push_back(VoiceEvent::Cut(heard));
     }
 
-    /// Takes what the synthesizer made.
+    /// Takes what the synthesizer made, after it was given what may be spoken.
     fn synthesized(&mut self, now_ms: i64) {
+        self.give_texts(now_ms);
         while let Mouth::Speech(synthesizer) = &mut self.mouth
             && let Some(event) = synthesizer.poll_event()
         {
@@ -397,6 +409,7 @@ impl Voice {
                     self.with_line(line, SpokenLine::complete);
                 }
                 SynthesizerEvent::Failed { line, failure } => {
+                    self.given.drop_line(line);
                     let failure = self.count_unvoiced_line(line, failure);
                     // What was synthesized is played. Its text ends there.
                     self.audio_ended(line);

@@ -239,6 +239,7 @@ fn models_and_events() -> Vec<Limit> {
         most("one delivery of an event", duration(DELIVERY_DEADLINE_MS)),
         most("attempts of a delivery", count(DELIVERY_RETRY_MS.len() + 1)),
         most("size of an event", megabytes(EVENT_BYTES_MAX)),
+        most("text that is synthesized before it is heard", characters(SPEECH_AHEAD_CHARS)),
         most("a segment of a recording (self-hosted)", duration(RECORDING_SEGMENT_MS.unsigned_abs())),
         most("a segment of a recording (Worker)", duration(RECORDING_SEGMENT_METERED_MS.unsigned_abs())),
         most("segments of a recording that wait for storage", count(RECORDING_WAITING_MAX)),

@@ -318,3 +318,23 @@ fn a_person_talks_with_a_providers_voice() {
     let costs = &call["costs"];
     assert!(costs["stt_microusd"].as_i64() > Some(0) && costs["tts_microusd"].as_i64() > Some(0), "{costs}");
 }
+
+#[test]
+fn a_line_that_costs_more_than_is_left_is_cut() {
+    let world = World::with_fakes();
+    let sentence = "This is one of many sentences of a long line. ";
+    let voice =
+        json!({"voice": "fake/alto", "transcriber": "fake/scribe", "first_message": sentence.repeat(40)});
+    let assistant = front_desk(&world, &voice);
+    let spent = world.get("/workspace").json["spent_this_month_microusd"].as_i64().unwrap();
+    // What a minute of the line costs is known before it is spoken.
+    let limit = json!({"monthly_spend_limit_microusd": spent + 500});
+    assert_eq!(world.patch("/workspace", limit).status, 200);
+    let mut browser = Browser::open(&world, &assistant, "speech");
+    let id = started(&mut browser);
+    browser.expect("call_ended");
+    let call = world.settled_call(&id);
+    assert_eq!(call["ended_reason"], "cost_limit", "{call}");
+    let cost = call["costs"]["tts_microusd"].as_i64().unwrap();
+    assert!((500..30_000).contains(&cost), "{call}");
+}

@@ -8,6 +8,7 @@ use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes::carrier::MediaWire;
+use tokio::sync::Semaphore;
 
 use super::*;
 
@@ -42,6 +43,34 @@ impl Blobs for Metered {
 
     fn is_metered(&self) -> bool {
         true
+    }
+}
+
+/// Storage whose writes wait until it is opened.
+struct Stalled {
+    blobs: MemoryBlobs,
+    opened: Semaphore,
+}
+
+impl Blobs for Stalled {
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        let key = key.clone();
+        Box::pin(async move {
+            let _opened = self.opened.acquire().await;
+            self.blobs.put(&key, bytes).await
+        })
+    }
+
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        self.blobs.size(key)
+    }
+
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        self.blobs.get(key, range)
+    }
+
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        self.blobs.delete(key)
     }
 }
 
@@ -196,6 +225,30 @@ fn an_assistant_that_is_not_recorded_leaves_no_blob() {
     let call = line.over();
     assert_eq!((&call["recording"], blobs.keys().len()), (&Value::Null, 0));
     assert_eq!(desk.sandbox.get(&path(&call, "recording")).status, 404);
+}
+
+#[test]
+fn a_quiet_call_is_stored_as_it_goes() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let desk = Desk::with_blobs(blobs.clone());
+    let mut line = Line::new(&desk);
+    line.quiet(23_000);
+    assert_eq!(blobs.keys().len(), 4, "a crash loses the segment under way, and no more");
+    assert_eq!(desk.call()["status"], "in_progress");
+    line.over();
+}
+
+/// Otherwise all that follows on the gap would be heard too early.
+#[test]
+fn a_recording_that_storage_could_not_follow_ends_there() {
+    let blobs = Arc::new(Stalled { blobs: MemoryBlobs::default(), opened: Semaphore::new(0) });
+    let desk = Desk::with_blobs(blobs.clone());
+    let mut line = Line::new(&desk);
+    line.quiet(32_000);
+    blobs.opened.add_permits(1);
+    line.quiet(12_000);
+    let call = line.over();
+    assert_eq!((&call["recording"]["duration_ms"], blobs.blobs.keys().len()), (&json!(5_000), 1));
 }
 
 /// At the edge each request counts: fewer, longer segments, and a range reads only its own.

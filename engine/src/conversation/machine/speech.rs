@@ -199,9 +199,9 @@ fn cut(row: &mut TranscriptRow, heard_permille: u32, end_ms: i64, transcript_byt
     }
     let others = transcript_bytes.saturating_sub(row_bytes(row));
     let mut intended = std::mem::take(&mut row.text);
+    row.text = heard_part(&intended, heard_permille).to_owned();
     // A line that is still being written ends with the space before its next sentence.
     intended.truncate(intended.trim_end().len());
-    row.text = heard_part(&intended, heard_permille).to_owned();
     row.interrupted = true;
     row.intended_text = Some(intended);
     size_with_cut_row(row, others)

@@ -67,6 +67,15 @@ fn an_interruption_drops_the_rest_of_the_answer() {
 }
 
 #[test]
+fn the_last_word_that_was_heard_of_a_line_under_way_is_kept() {
+    let mut call = begun();
+    // The part is told of the line with the space at its end.
+    let heard = "We open at".len() as u32 * 1_000;
+    call.handle(2_500, Input::Interrupted { heard_permille: heard.div_ceil(FIRST.len() as u32) });
+    assert_eq!(call.transcript()[1].text, "We open at");
+}
+
+#[test]
 fn an_answer_is_cut_even_if_all_that_was_written_was_heard() {
     let mut call = begun();
     call.handle(4_000, Input::Interrupted { heard_permille: 1_000 });

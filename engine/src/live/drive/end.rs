@@ -51,7 +51,7 @@ impl Drive<'_> {
         (reason, turns)
     }
 
-    /// Plays the last lines to their end, unless nobody can hear them, and records how much of them was heard.
+    /// Plays the last lines to their end, unless nobody can hear or pay them, and records how much of them was heard.
     async fn finish_lines(&mut self, peer: &mut dyn Peer, reason: EndedReason) {
         let is_cut = self.is_connection_over
             || matches!(
@@ -60,6 +60,8 @@ impl Drive<'_> {
                     | EndedReason::HungUpByRequest
                     | EndedReason::MediaLost
                     | EndedReason::Aborted
+                    // What is spoken costs more.
+                    | EndedReason::CostLimit
             );
         let events = if is_cut {
             let ended_at_ms = self.conversation.now_ms();

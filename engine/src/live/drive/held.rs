@@ -4,7 +4,7 @@ use crate::conversation::WaitingFor;
 use crate::live::asking::CostLimit;
 use crate::live::peer::Peer;
 use crate::ports::statement::Statement;
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldConversation, HeldFailure, SimulationPart};
 use crate::storage::fault::Fault;
 use crate::storage::runs;
@@ -67,15 +67,15 @@ impl Drive<'_> {
     }
 
     /// Tells the peer whose turn it is, if that has changed.
-    pub(super) async fn tell_floor(&mut self, peer: &mut dyn Peer) {
-        let floor = Floor {
+    pub(super) async fn tell_turn_state(&mut self, peer: &mut dyn Peer) {
+        let turn_state = TurnState {
             is_callers: self.conversation.waiting_for() == WaitingFor::User,
             is_assistant_speaking: self.conversation.speaking().is_some(),
         };
-        if floor != self.floor {
-            self.floor = floor;
+        if turn_state != self.turn_state {
+            self.turn_state = turn_state;
             // If the connection is closed, the next event says so.
-            let _ = peer.floor(floor).await;
+            let _ = peer.turn_state(turn_state).await;
         }
     }
 }

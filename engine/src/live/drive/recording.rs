@@ -24,15 +24,20 @@ pub(super) struct RecordingWriter<'a> {
     writing: Option<BoxFuture<'a, Option<Recording>>>,
     waiting: VecDeque<Segment>,
     is_begun: bool,
+    is_over: bool,
 }
 
 impl<'a> RecordingWriter<'a> {
     pub(super) fn new(session: &'a LiveSession) -> Self {
-        Self { session, recording: None, writing: None, waiting: VecDeque::new(), is_begun: false }
+        let waiting = VecDeque::new();
+        Self { session, recording: None, writing: None, waiting, is_begun: false, is_over: false }
     }
 
     /// Takes a segment. If too many wait, the recording ends with what is stored: it has no holes.
     pub(super) fn add(&mut self, segment: Segment) {
+        if self.is_over {
+            return;
+        }
         if !self.is_begun {
             self.is_begun = true;
             let LiveSession { services, call, .. } = self.session;
@@ -50,9 +55,9 @@ impl<'a> RecordingWriter<'a> {
         while let Some(writing) = &mut self.writing {
             let Poll::Ready(recording) = writing.as_mut().poll(context) else { return };
             self.writing = None;
-            self.recording = recording;
-            if self.recording.is_none() {
-                self.end();
+            match recording.filter(|_| !self.is_over) {
+                Some(recording) => self.recording = Some(recording),
+                None => self.end(),
             }
             self.begin_write();
         }
@@ -80,7 +85,9 @@ impl<'a> RecordingWriter<'a> {
         }
     }
 
+    /// Nothing is added any more. What is being written still belongs to it.
     fn end(&mut self) {
+        self.is_over = true;
         self.recording = None;
         self.waiting.clear();
     }

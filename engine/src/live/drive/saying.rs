@@ -44,8 +44,9 @@ impl Drive<'_> {
         let bytes = line.and_then(|row| self.conversation.transcript().get(row)).map(|row| row.text.len());
         let of_whole = |heard_permille: u32| match bytes.filter(|bytes| *bytes > self.said.bytes) {
             Some(bytes) => {
-                let heard = u64::from(heard_permille).saturating_mul(self.said.bytes as u64) / bytes as u64;
-                u32::try_from(heard).unwrap_or(heard_permille)
+                // Rounded up, so that the last word that was heard is kept.
+                let heard = u64::from(heard_permille).saturating_mul(self.said.bytes as u64);
+                u32::try_from(heard.div_ceil(bytes as u64)).unwrap_or(heard_permille)
             }
             None => heard_permille,
         };

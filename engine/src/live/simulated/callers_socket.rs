@@ -244,7 +244,7 @@ impl<'a> CallersSocket<'a> {
             Ok(ToCaller::Mark { mark }) => self.caller.hear(now_ms, &PlayerOutput::Mark(mark)),
             Ok(ToCaller::Clear) => self.caller.hear(now_ms, &PlayerOutput::Clear),
             Ok(ToCaller::Row { row }) => self.caller.row(now_ms, &row),
-            Ok(ToCaller::Floor { floor }) => self.caller.floor(now_ms, floor),
+            Ok(ToCaller::TurnState { turn_state }) => self.caller.turn_state(now_ms, turn_state),
             Ok(ToCaller::Opened) | Err(_) => {}
         }
     }

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::carriers::MediaEvent;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
+use crate::live::audio_line::LineInput;
 use crate::live::line::{Line, LineRead};
-use crate::live::line_peer::LineInput;
 use crate::live::peer::PeerEvent;
 use crate::ports::{Received, SocketMessage};
 use crate::simulation::callers_phone::RATE;
-use crate::simulation::live_caller::Floor;
+use crate::simulation::live_caller::TurnState;
 use crate::speech::audio::Rate;
 use crate::storage::calls::Call;
 
@@ -23,7 +23,7 @@ pub(super) enum ToCaller {
     Mark { mark: u64 },
     Clear,
     Row { row: TranscriptRow },
-    Floor { floor: Floor },
+    TurnState { turn_state: TurnState },
 }
 
 /// From the caller to the service. A binary message is audio.
@@ -105,7 +105,7 @@ impl Line for SimulatedLine {
         Some(as_message(&ToCaller::Row { row: row.clone() }))
     }
 
-    fn floor(&mut self, floor: Floor) -> Option<SocketMessage> {
-        Some(as_message(&ToCaller::Floor { floor }))
+    fn turn_state(&mut self, turn_state: TurnState) -> Option<SocketMessage> {
+        Some(as_message(&ToCaller::TurnState { turn_state }))
     }
 }

@@ -79,11 +79,11 @@ impl Call {
             self.caller.hear(self.now_ms, &PlayerOutput::Audio(SILENCE.to_vec()));
         }
         self.caller.hear(self.now_ms, &PlayerOutput::Mark(1));
-        self.caller.floor(self.now_ms, Floor { is_callers: true, is_assistant_speaking: true });
+        self.caller.turn_state(self.now_ms, TurnState { is_callers: true, is_assistant_speaking: true });
     }
 
     fn is_free(&mut self) {
-        self.caller.floor(self.now_ms, Floor { is_callers: true, is_assistant_speaking: false });
+        self.caller.turn_state(self.now_ms, TurnState { is_callers: true, is_assistant_speaking: false });
     }
 
     fn understands(&mut self, index: usize, text: &str) {

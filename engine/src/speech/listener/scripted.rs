@@ -8,18 +8,30 @@ use crate::speech::transcriber::{Transcriber, TranscriberEvent};
 
 /// The events to come; copies share them.
 #[derive(Clone, Default)]
-pub struct Script(Arc<Mutex<VecDeque<TranscriberEvent>>>);
+pub struct Script {
+    events: Arc<Mutex<VecDeque<TranscriberEvent>>>,
+    detects_turns: bool,
+}
 
 impl Script {
+    /// Of a provider that detects turns.
+    pub fn with_turns() -> Self {
+        Self { detects_turns: true, ..Self::default() }
+    }
+
     /// The transcriber reports this next.
     pub fn transcribed(&self, event: TranscriberEvent) {
-        self.0.lock().unwrap().push_back(event);
+        self.events.lock().unwrap().push_back(event);
     }
 }
 
 impl Transcriber for Script {
     fn rate(&self) -> Rate {
         Rate::Khz16
+    }
+
+    fn detects_turns(&self) -> bool {
+        self.detects_turns
     }
 
     fn final_wait_ms(&self) -> i64 {
@@ -43,7 +55,7 @@ impl Transcriber for Script {
     }
 
     fn poll_event(&mut self) -> Option<TranscriberEvent> {
-        self.0.lock().unwrap().pop_front()
+        self.events.lock().unwrap().pop_front()
     }
 
     fn poll_timeout(&self) -> Option<i64> {

@@ -12,7 +12,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let script = Script::default();
+        Self::of(Script::default())
+    }
+
+    fn of(script: Script) -> Self {
         let listener = Listener::new(Rate::Khz16, Box::new(script.clone()), Patience::default(), "en");
         Self { listener, script, now_ms: 0, heard: Vec::new() }
     }
@@ -137,4 +140,41 @@ fn who_speaks_in_vain_is_not_left_waiting() {
     assert!(failures(&scene).is_empty() && (18_900..=19_300).contains(&due_ms), "{due_ms}");
     scene.listener.tick(due_ms);
     assert!(matches!(scene.listener.poll_heard(), Some(Heard::Failed(failure)) if !failure.is_temporary));
+}
+
+#[test]
+fn a_turn_that_its_provider_ends_late_is_said_once() {
+    let mut scene = Scene::of(Script::with_turns());
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("Hello".into()));
+    scene.hear(6_000, false);
+    assert_eq!(scene.said().len(), 1, "{:?}", scene.heard);
+    scene.transcribed(TranscriberEvent::TurnEnded("Hello.".into()));
+    scene.hear(500, false);
+    assert_eq!(scene.said().len(), 1, "{:?}", scene.heard);
+    // The next turn may have the same words.
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::TurnEnded("Hello?".into()));
+    scene.hear(500, false);
+    assert_eq!(scene.said().last().map(|(_, text)| *text), Some("Hello?"));
+}
+
+#[test]
+fn what_follows_in_a_turn_of_the_provider_is_said_without_what_was_said() {
+    let mut scene = Scene::of(Script::with_turns());
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("I would like a table".into()));
+    scene.hear(6_000, false);
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("I would like a table for two".into()));
+    scene.hear(100, true);
+    assert!(
+        scene.heard.iter().any(|(_, heard)| *heard == Heard::Words("for two".into())),
+        "{:?}",
+        scene.heard
+    );
+    scene.transcribed(TranscriberEvent::TurnEnded("I would like a table, for two.".into()));
+    scene.hear(500, false);
+    let said: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["I would like a table", "for two."]);
 }

@@ -164,15 +164,28 @@ fn an_interruption_leaves_silence_until_the_next_line() {
 fn a_segment_is_cut_when_nothing_more_can_come() {
     let mut recorder = begun();
     recorder.hear(20, &[1; FRAME]);
-    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS - 1), None);
+    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS - 1, None), None);
     played(&mut recorder, SEGMENT_MS + 10, &[3; FRAME]);
-    let segment = recorder.take_segment(SEGMENT_MS + LATE_MS).unwrap();
+    let segment = recorder.take_segment(SEGMENT_MS + LATE_MS, None).unwrap();
     assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
     assert_eq!(segment.frames.last(), Some(&[0, 3]));
-    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS), None);
+    assert_eq!(recorder.take_segment(SEGMENT_MS + LATE_MS, None), None);
     let end = recorder.finish(SEGMENT_MS + 20).unwrap();
     assert_eq!((end.frames[79], end.frames[80], end.frames.len()), ([0, 3], [0, 0], 160));
     assert_eq!(recorder.finish(SEGMENT_MS + 20), None);
+}
+
+#[test]
+fn a_segment_waits_for_audio_whose_marks_are_late() {
+    let mut recorder = begun();
+    recorder.hear(20, &[1; FRAME]);
+    let now_ms = SEGMENT_MS + LATE_MS + 2_000;
+    assert_eq!(recorder.take_segment(now_ms, Some(SEGMENT_MS - 1_000)), None);
+    for n in 0..50 {
+        played(&mut recorder, SEGMENT_MS - 1_000 + (n + 1) * 20, &[4; FRAME]);
+    }
+    let segment = recorder.take_segment(now_ms, Some(SEGMENT_MS)).unwrap();
+    assert!(segment.frames.iter().rev().take(8_000).all(|frame| frame[1] == 4));
 }
 
 proptest! {
@@ -188,7 +201,7 @@ proptest! {
                 0 => recorder.hear(now_ms, &vec![1; length]),
                 1 => played(&mut recorder, now_ms, &vec![2; length]),
                 _ => {
-                    while let Some(segment) = recorder.take_segment(now_ms) {
+                    while let Some(segment) = recorder.take_segment(now_ms, None) {
                         prop_assert_eq!(segment.frames.len() as i64, SEGMENT_MS * 8);
                         samples += segment.frames.len() as i64;
                     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::failure::reported;
 use super::streaming::{ContextId, Dialect, Heard, Stuck};
 use super::{RATE, SynthesizerSettings};
+use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
@@ -13,6 +14,8 @@ use crate::speech::exchange::SocketRequest;
 const FLUSHES_MAX: usize = 20;
 /// How many of them are kept for the ends of lines, without which a line never ends.
 const FLUSHES_KEPT: usize = 8;
+/// This much text gets one of them.
+const UNFLUSHED_CHARS_MAX: usize = 200;
 const FLUSH_WINDOW_MS: i64 = 60_000;
 /// How long an answer to `Clear` is awaited.
 const CLEAR_MS: i64 = 2_000;
@@ -28,6 +31,7 @@ pub(super) struct Aura {
     flushes: VecDeque<usize>,
     /// Whether text was sent after the last flush.
     has_unflushed: bool,
+    unflushed_chars: usize,
     is_finished: bool,
     /// When the last flushes were sent, over all connections.
     flushed_ms: VecDeque<i64>,
@@ -46,6 +50,7 @@ impl Aura {
             parts: 0,
             flushes: VecDeque::new(),
             has_unflushed: false,
+            unflushed_chars: 0,
             is_finished: false,
             flushed_ms: VecDeque::new(),
             flush_due_ms: None,
@@ -63,7 +68,7 @@ impl Aura {
         }
         self.flushed_ms.push_back(now_ms);
         self.flushes.push_back(self.parts);
-        self.has_unflushed = false;
+        (self.has_unflushed, self.unflushed_chars) = (false, 0);
         out.push(text(&json!({ "type": "Flush" })));
         true
     }
@@ -72,7 +77,7 @@ impl Aura {
         self.context = None;
         self.parts = 0;
         self.flushes.clear();
-        self.has_unflushed = false;
+        (self.has_unflushed, self.unflushed_chars) = (false, 0);
         self.is_finished = false;
         self.flush_due_ms = None;
     }
@@ -95,6 +100,10 @@ impl Dialect for Aura {
     const PROVIDER: &'static str = "Deepgram";
     const CONNECTION_MS_MAX: i64 = 50 * 60_000;
     const TEXT_BYTES_MAX: usize = 1_900;
+
+    fn key(&self) -> Option<&Secret> {
+        self.settings.api_key.as_ref()
+    }
 
     fn request(&self) -> SocketRequest {
         let rate = RATE.hz().to_string();
@@ -130,9 +139,12 @@ impl Dialect for Aura {
         // Without a space at its end, the next part's first word is joined to this one's last.
         out.push(text(&json!({ "type": "Speak", "text": format!("{} ", part.trim()) })));
         self.has_unflushed = true;
+        self.unflushed_chars += part.chars().count();
         if is_part_end {
             self.parts += 1;
-            self.flush(now_ms, FLUSHES_KEPT, out);
+            // Long text is not kept back for want of a flush: its audio may be awaited.
+            let kept = if self.unflushed_chars >= UNFLUSHED_CHARS_MAX { 1 } else { FLUSHES_KEPT };
+            self.flush(now_ms, kept, out);
         }
     }
 
@@ -170,6 +182,10 @@ impl Dialect for Aura {
 
     fn timeout(&self) -> Option<i64> {
         [self.flush_due_ms, self.clear_until_ms].into_iter().flatten().min()
+    }
+
+    fn keeps_back_until_ms(&self) -> Option<i64> {
+        self.flush_due_ms
     }
 
     fn read(&mut self, message: &SocketMessage, heard: &mut Vec<Heard>) {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::failure::{reported, temporary};
 use super::streaming::{ContextId, Dialect, Heard};
 use super::{RATE, SynthesizerSettings};
+use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
@@ -58,6 +59,10 @@ impl Dialect for Cartesia {
     const PROVIDER: &'static str = "Cartesia";
     const CONNECTION_MS_MAX: i64 = 4 * 60_000;
     const TEXT_BYTES_MAX: usize = 4_000;
+
+    fn key(&self) -> Option<&Secret> {
+        self.settings.api_key.as_ref()
+    }
 
     fn request(&self) -> SocketRequest {
         let mut headers = self.settings.key_header("authorization", "Bearer ");

@@ -9,6 +9,7 @@ use super::failure::{reported, temporary};
 use super::streaming::{ContextId, Dialect, Heard, Stuck};
 use super::word_map::is_ideograph;
 use super::{RATE, SynthesizerSettings};
+use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
@@ -90,6 +91,10 @@ impl Dialect for ElevenLabs {
     const PROVIDER: &'static str = "ElevenLabs";
     const CONNECTION_MS_MAX: i64 = 60 * 60_000;
     const TEXT_BYTES_MAX: usize = 4_000;
+
+    fn key(&self) -> Option<&Secret> {
+        self.settings.api_key.as_ref()
+    }
 
     fn request(&self) -> SocketRequest {
         let voice =

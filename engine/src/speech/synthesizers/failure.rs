@@ -54,7 +54,9 @@ pub(super) fn broken(provider: &str, failure: &ExchangeFailure) -> SpeechFailure
         ExchangeFailure::Timeout => temporary(format!("{provider} did not answer in time")),
         ExchangeFailure::Rejected { status, body } => refused(provider, *status, body),
         ExchangeFailure::TooLarge => temporary(format!("{provider} sent more than a line can have")),
-        ExchangeFailure::Broken(_) => temporary(format!("The connection to {provider} failed")),
+        ExchangeFailure::Broken(_) => {
+            temporary(format!("{provider} could not be reached, or the connection broke"))
+        }
     }
 }
 

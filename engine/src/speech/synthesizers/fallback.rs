@@ -137,6 +137,9 @@ impl Fallback {
                     }
                     // The voice that failed had spoken all of it.
                     None if is_finished && !line.parts.is_empty() => {
+                        if let Some(failure) = progress.last_failure.take() {
+                            self.lines.report(SynthesizerEvent::VoiceFailed { line: id, failure });
+                        }
                         self.progress = None;
                         self.lines.complete(id, "The voice");
                         continue;

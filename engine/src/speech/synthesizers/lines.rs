@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::failure::temporary;
 use super::word_map::WordMap;
+use crate::base::setting::Secret;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
@@ -58,15 +59,32 @@ pub(super) fn audio_ms(samples: u64, rate: Rate) -> i64 {
 #[derive(Debug)]
 pub(super) struct Lines {
     rate: Rate,
+    /// What no message of a failure contains: the provider's key.
+    hidden: Option<Secret>,
     open: VecDeque<Line>,
     newest: Option<LineId>,
     events: VecDeque<SynthesizerEvent>,
 }
 
+/// The text without the words that contain the key: a server may quote it in an error.
+fn without(text: &str, key: &Secret) -> String {
+    let hides = |word: &str| word.to_ascii_lowercase().contains(&key.reveal().to_ascii_lowercase());
+    if key.reveal().is_empty() || !hides(text) {
+        return text.to_owned();
+    }
+    text.split(' ').map(|word| if hides(word) { "(hidden)" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
 impl Lines {
+    /// The same, of a provider with this key.
+    pub(super) fn hiding(mut self, key: Option<&Secret>) -> Self {
+        self.hidden = key.cloned();
+        self
+    }
+
     /// No lines, with audio of this rate.
     pub(super) fn new(rate: Rate) -> Self {
-        Self { rate, open: VecDeque::new(), newest: None, events: VecDeque::new() }
+        Self { rate, hidden: None, open: VecDeque::new(), newest: None, events: VecDeque::new() }
     }
 
     /// Adds text. Text of a line that has ended is ignored.
@@ -209,6 +227,10 @@ impl Lines {
     /// The line cannot be completed.
     pub(super) fn fail(&mut self, id: LineId, failure: SpeechFailure) {
         if self.get(id).is_some() {
+            let failure = match &self.hidden {
+                Some(key) => SpeechFailure { message: without(&failure.message, key), ..failure },
+                None => failure,
+            };
             self.open.retain(|line| line.id != id);
             self.events.push_back(SynthesizerEvent::Failed { line: id, failure });
         }
@@ -292,4 +314,19 @@ pub(super) fn pieces(text: &str, bytes_max: usize) -> Vec<&str> {
     pieces.push(rest);
     pieces.retain(|piece| has_words(piece));
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_failure_contains_the_key() {
+        let key = Secret::new("Short1");
+        let mut lines = Lines::new(Rate::Khz16).hiding(Some(&key));
+        lines.speak(1, "Hello.");
+        lines.fail(1, temporary("answered: Incorrect key provided: Bearer=short1, for \"Short1\"."));
+        let Some(SynthesizerEvent::Failed { failure, .. }) = lines.poll_event() else { panic!("no failure") };
+        assert_eq!(failure.message, "answered: Incorrect key provided: (hidden) for (hidden)");
+    }
 }

@@ -43,6 +43,13 @@ struct Part {
     may_go_ahead: bool,
 }
 
+impl Part {
+    /// Takes its characters back from a bill: a server does not bill a text of which it made no audio.
+    fn take_back(&self, billed: &mut u64) {
+        *billed = billed.saturating_sub(billed_chars(&self.text));
+    }
+}
+
 /// What is known of its response.
 struct Exchange {
     id: ExchangeId,
@@ -74,8 +81,8 @@ impl OpenAi {
     /// The protocol for a voice.
     pub(super) fn new(settings: SynthesizerSettings) -> Self {
         Self {
+            lines: Lines::new(RATE).hiding(settings.api_key.as_ref()),
             settings,
-            lines: Lines::new(RATE),
             parts: VecDeque::new(),
             next_id: 0,
             transmits: VecDeque::new(),
@@ -345,18 +352,18 @@ impl Synthesizer for OpenAi {
         let Some(exchange) = part.exchange.as_mut().filter(|exchange| exchange.end.is_none()) else { return };
         let is_repeated = exchange.is_worth_repeating(&arrival) && !part.has_been_repeated;
         let is_useless = !is_repeated && exchange.arrived(now_ms, arrival);
-        if (is_repeated || exchange.end.is_some()) && !exchange.has_audio {
-            // The server does not bill a text of which it made no audio.
-            self.billed_chars = self.billed_chars.saturating_sub(billed_chars(&part.text));
+        let (has_ended, holds_too_much) = (exchange.end.is_some(), exchange.held.len() > HELD_SAMPLES_MAX);
+        if (is_repeated || has_ended) && !exchange.has_audio {
+            part.take_back(&mut self.billed_chars);
         }
         if is_repeated {
             part.has_been_repeated = true;
             self.ask(now_ms, index);
         } else if is_useless {
             self.transmits.push_back(Transmit::Drop { id });
-        } else if exchange.held.len() > HELD_SAMPLES_MAX && part.turn_ms.is_none() {
+        } else if holds_too_much && part.turn_ms.is_none() {
             // Too much to hold: asked for again when its turn comes.
-            if exchange.end.is_none() {
+            if !has_ended {
                 self.transmits.push_back(Transmit::Drop { id });
             }
             (part.exchange, part.may_go_ahead) = (None, false);
@@ -372,7 +379,7 @@ impl Synthesizer for OpenAi {
             let message = if has_audio {
                 format!("{PROVIDER} stopped in the middle of the line")
             } else {
-                self.billed_chars = self.billed_chars.saturating_sub(billed_chars(&part.text));
+                part.take_back(&mut self.billed_chars);
                 format!("{PROVIDER} made no audio within {} s", FIRST_AUDIO_MS / 1_000)
             };
             self.lines.fail(part.line, temporary(message));

@@ -5,6 +5,7 @@ use super::RATE;
 use super::failure::temporary;
 use super::lines::{FIRST_AUDIO_MS, Lines, Pcm, STALL_MS, pieces};
 use super::socket_link::{LinkEvent, SocketLink};
+use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::ports::sockets::Movable;
 use crate::speech::audio::Rate;
@@ -22,6 +23,9 @@ pub(super) trait Dialect: Movable {
     const CONNECTION_MS_MAX: i64;
     /// The most text in a message.
     const TEXT_BYTES_MAX: usize;
+
+    /// The key, which no message of a failure contains.
+    fn key(&self) -> Option<&Secret>;
 
     /// The socket.
     fn request(&self) -> SocketRequest;
@@ -58,6 +62,11 @@ pub(super) trait Dialect: Movable {
 
     /// When [`tick`](Self::tick) is due.
     fn timeout(&self) -> Option<i64> {
+        None
+    }
+
+    /// Until when it keeps text back, so that no audio of it can come.
+    fn keeps_back_until_ms(&self) -> Option<i64> {
         None
     }
 
@@ -142,10 +151,11 @@ impl<D: Dialect> Streaming<D> {
     /// A voice without a connection.
     pub(super) fn new(dialect: D) -> Self {
         let link = SocketLink::new(D::PROVIDER, dialect.request());
+        let lines = Lines::new(RATE).hiding(dialect.key());
         Self {
             dialect,
             link,
-            lines: Lines::new(RATE),
+            lines,
             active: None,
             last_context: 0,
             billed_chars: 0,
@@ -371,10 +381,12 @@ impl<D: Dialect> Streaming<D> {
     /// When the active line has failed if nothing arrives.
     fn deadline(&self) -> Option<i64> {
         let active = self.active.as_ref()?;
+        let since_ms =
+            self.dialect.keeps_back_until_ms().map_or(active.stirred_ms, |at| at.max(active.stirred_ms));
         if !active.has_audio {
-            return Some(active.stirred_ms.saturating_add(FIRST_AUDIO_MS));
+            return Some(since_ms.saturating_add(FIRST_AUDIO_MS));
         }
-        active.is_finish_sent.then(|| active.stirred_ms.saturating_add(STALL_MS))
+        active.is_finish_sent.then(|| since_ms.saturating_add(STALL_MS))
     }
 
     /// When the connection is old enough to be replaced.
@@ -441,7 +453,14 @@ impl<D: Dialect> Synthesizer for Streaming<D> {
         }
         if self.link.open_since_ms().is_some() {
             let mut out = Vec::new();
+            let kept_back = self.dialect.keeps_back_until_ms().is_some();
             let is_stuck = self.dialect.tick(now_ms, &mut out).is_err();
+            if let Some(active) = self.active.as_mut()
+                && kept_back
+                && self.dialect.keeps_back_until_ms().is_none()
+            {
+                active.stirred_ms = now_ms;
+            }
             self.transmit(out);
             if is_stuck || self.replacement().is_some_and(|due_ms| now_ms >= due_ms) {
                 self.replace(now_ms);

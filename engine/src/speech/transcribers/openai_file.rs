@@ -60,6 +60,8 @@ struct Utterance {
 
 /// A request.
 struct Piece {
+    /// How much audio it has.
+    samples: u64,
     utterance: u64,
     part: usize,
     content_type: String,
@@ -132,8 +134,8 @@ impl OpenaiFile {
         fields.extend(language.as_deref().map(|language| ("language", language)));
         fields.extend((!terms.is_empty()).then_some(("prompt", terms.as_str())));
         let form = multipart::form(&fields, &wav);
-        self.billed_samples += samples.len() as u64;
         let piece = Piece {
+            samples: samples.len() as u64,
             utterance: utterance.number,
             part: utterance.parts_before + utterance.parts.len(),
             content_type: form.content_type,
@@ -205,6 +207,8 @@ impl OpenaiFile {
         let failure = match result {
             Ok(text) => {
                 let (number, part) = (piece.utterance, piece.part);
+                // A request without a result is not billed.
+                self.billed_samples += piece.samples;
                 self.pieces.remove(index);
                 if let Some(utterance) =
                     self.utterances.iter_mut().find(|utterance| utterance.number == number)

@@ -32,10 +32,11 @@ impl Voice {
             Mouth::Speech(synthesizer) => match self.lines.iter_mut().find(|line| line.id == open.id) {
                 // "…" or an emoji: nothing to hear, and no fault of the voice.
                 Some(line) if !line.has_words() => {
-                    line.is_silent = true;
+                    line.is_wordless = true;
+                    self.given.drop_line(open.id);
                     synthesizer.cancel(now_ms, open.id);
                 }
-                _ => synthesizer.finish(now_ms, open.id),
+                _ => self.given.end(open.id),
             },
         }
         self.synthesized(now_ms);
@@ -44,6 +45,9 @@ impl Voice {
     /// Speaks a part of a line, up to the end of a sentence; [`say`](Self::say) completes the line. What is said of a line
     /// after it was cut is dropped.
     pub fn say_part(&mut self, now_ms: i64, text: &str) {
+        if self.lines.is_empty() {
+            self.begin_giving(now_ms);
+        }
         let open = self.open_line.get_or_insert_with(|| {
             self.last_line += 1;
             self.turn_clock.line_said(self.last_line);
@@ -60,11 +64,11 @@ impl Voice {
         match &mut self.mouth {
             // A message of the tone code is sent as a whole.
             Mouth::Tone => open.tone_text.push_str(text),
-            Mouth::Speech(synthesizer) => {
+            Mouth::Speech(_) => {
                 let Some(line) = self.lines.iter_mut().find(|line| line.id == open.id) else { return };
                 let texts = line.add_text(text, &self.turn_taking.language);
                 for spoken in texts.filter(|spoken| !spoken.trim().is_empty()) {
-                    synthesizer.speak(now_ms, open.id, spoken);
+                    self.given.text(open.id, spoken);
                 }
             }
         }

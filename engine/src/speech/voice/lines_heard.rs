@@ -34,7 +34,7 @@ impl Voice {
         self.note_playback(now_ms);
         let over = self.player.take_played(now_ms);
         for progress in over {
-            self.pass_silent_lines();
+            self.pass_wordless_lines();
             if self.lines.front().is_none_or(|line| line.id != progress.line) {
                 continue;
             }
@@ -45,12 +45,12 @@ impl Voice {
             });
             self.note_first_line(now_ms);
         }
-        self.pass_silent_lines();
+        self.pass_wordless_lines();
     }
 
     /// Lines without a word are over when those before them are.
-    fn pass_silent_lines(&mut self) {
-        while self.lines.pop_front_if(|line| line.is_silent).is_some() {
+    fn pass_wordless_lines(&mut self) {
+        while self.lines.pop_front_if(|line| line.is_wordless).is_some() {
             self.events.push_back(VoiceEvent::Spoken { until_ms: None });
         }
     }

@@ -98,7 +98,7 @@ fn audio_faster_than_real_time_ends_the_call() {
     assert_eq!(peer.poll_event(), Some(LOST));
     assert_eq!(peer.poll_event(), Some(LOST));
     // Audio before the start of the stream does too.
-    let mut peer = LinePeer::new(RATE, tone());
+    let mut peer = AudioLine::new(RATE, tone());
     peer.handle(0, seconds(1));
     assert_eq!(peer.ended(), Some(&LOST));
 }
@@ -130,6 +130,15 @@ fn every_end_is_reported_with_its_reason() {
     }
 }
 
+#[test]
+fn keys_that_were_pressed_before_the_end_are_reported() {
+    let mut peer = started();
+    peer.handle(0, LineInput::Media(MediaEvent::Dtmf('5')));
+    peer.handle(1_000, LineInput::Media(MediaEvent::Stopped));
+    assert_eq!(peer.poll_event(), Some(PeerEvent::Keys("5".into())));
+    assert_eq!(peer.poll_event(), Some(PeerEvent::Gone));
+}
+
 /// Replays a whole call from its audio, keys, marks, model answers and time.
 #[test]
 fn a_call_replays_from_its_inputs() {
@@ -158,17 +167,17 @@ fn a_call_replays_from_its_inputs() {
     assert!(again.sent == call.sent, "the replay sends the same audio");
 }
 
-fn started() -> LinePeer {
-    let mut peer = LinePeer::new(RATE, tone());
+fn started() -> AudioLine {
+    let mut peer = AudioLine::new(RATE, tone());
     peer.handle(0, LineInput::Media(MediaEvent::Started { carrier_call_id: None }));
     peer
 }
 
-fn outputs(peer: &mut LinePeer, now_ms: i64) -> Vec<LineOutput> {
+fn outputs(peer: &mut AudioLine, now_ms: i64) -> Vec<LineOutput> {
     std::iter::from_fn(|| peer.poll_output(now_ms)).collect()
 }
 
-fn events(peer: &mut LinePeer) -> Vec<PeerEvent> {
+fn events(peer: &mut AudioLine) -> Vec<PeerEvent> {
     std::iter::from_fn(|| peer.poll_event()).collect()
 }
 
@@ -193,7 +202,7 @@ enum Cause {
 
 /// Both state machines of a call, and their outputs.
 struct Call {
-    peer: LinePeer,
+    peer: AudioLine,
     conversation: Conversation,
     outputs: Vec<Output>,
     sent: Vec<LineOutput>,
@@ -216,7 +225,7 @@ impl Default for Call {
             filler: String::new(),
         };
         Self {
-            peer: LinePeer::new(RATE, tone()),
+            peer: AudioLine::new(RATE, tone()),
             conversation: Conversation::new(setup),
             outputs: Vec::new(),
             sent: Vec::new(),

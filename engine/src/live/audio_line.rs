@@ -39,7 +39,7 @@ pub enum LineInput {
     SayPart(String),
     /// Something arrived from a speech provider.
     Arrived(SpeechService, ExchangeId, Arrival),
-    /// Time has passed. Due at [`LinePeer::poll_timeout`].
+    /// Time has passed. Due at [`AudioLine::poll_timeout`].
     Tick,
     /// The service is shutting down.
     Stopping,
@@ -50,7 +50,7 @@ pub enum LineInput {
 /// One telephone call. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output),
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no longer than
 /// [`poll_timeout`](Self::poll_timeout).
-pub struct LinePeer {
+pub struct AudioLine {
     rate: Rate,
     voice: Voice,
     /// If the call is recorded.
@@ -77,7 +77,7 @@ pub struct LinePeer {
 
 const STOPPING: PeerEvent = PeerEvent::Stop { reason: EndedReason::Aborted, fault: CallFault::Platform };
 
-impl LinePeer {
+impl AudioLine {
     /// A call whose media stream, of this rate, has not begun.
     #[must_use]
     pub fn new(rate: Rate, voice: Voice) -> Self {
@@ -142,6 +142,8 @@ impl LinePeer {
         }
         self.take_voice_events();
         if self.ended.is_some() {
+            self.keys_at_ms = now_ms;
+            self.report_keys(now_ms);
             self.ended_at_ms = Some(now_ms);
             self.voice.close(now_ms);
         }
@@ -242,7 +244,11 @@ impl LinePeer {
         for frame in self.voice.take_heard(heard_ms) {
             recorder.played(&frame);
         }
-        if is_over { recorder.finish(heard_ms) } else { recorder.take_segment(now_ms) }
+        if is_over {
+            recorder.finish(heard_ms)
+        } else {
+            recorder.take_segment(now_ms, self.voice.awaited_ms())
+        }
     }
 
     /// The caller's turns so far, on the clock of [`handle`](Self::handle).
