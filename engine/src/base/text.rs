@@ -38,6 +38,18 @@ pub fn collapse_whitespace(text: &str) -> String {
     out
 }
 
+/// Replaces the words that contain one of `hidden`, in whatever case, and every run of white space with one space.
+#[must_use]
+pub fn hide_words(text: &str, hidden: &[&str], placeholder: &str) -> String {
+    let hidden: Vec<String> =
+        hidden.iter().filter(|part| !part.is_empty()).map(|part| part.to_ascii_lowercase()).collect();
+    let shown = |word| {
+        let lower = str::to_ascii_lowercase(word);
+        if hidden.iter().any(|part| lower.contains(part)) { placeholder } else { word }
+    };
+    text.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
+}
+
 /// Replaces control characters other than white space with spaces: JSON would write each in six bytes.
 #[must_use]
 pub fn without_controls(text: &str) -> String {

@@ -96,6 +96,11 @@ fn words_after<'t>(words: &str, text: &'t str) -> Option<&'t str> {
     })
 }
 
+/// What a provider tells beyond the words that were told before; all of it, if it does not begin with them.
+fn untold<'t>(told: Option<&String>, text: &'t str) -> &'t str {
+    told.and_then(|told| words_after(told, text)).unwrap_or(text)
+}
+
 fn join(text: &mut String, more: &str) {
     let more = more.trim();
     if !more.is_empty() {
@@ -267,8 +272,8 @@ impl Listener {
                     self.finalised(&text);
                 }
                 TranscriberEvent::LikelyEnd(text) => {
-                    let told = self.told.as_deref().unwrap_or_default();
-                    self.probably_over(words_after(told, &text).unwrap_or(&text));
+                    let text = untold(self.told.as_ref(), &text);
+                    self.probably_over(text);
                 }
                 TranscriberEvent::Resumed => self.went_on(),
                 TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, &text),
@@ -305,8 +310,7 @@ impl Listener {
     fn partial(&mut self, text: &str) {
         let is_of_past = self.pending_of_past > 0;
         if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
-            let told = self.told.as_deref().unwrap_or_default();
-            turn.partial = words_after(told, text).unwrap_or(text).trim().to_owned();
+            turn.partial = untold(self.told.as_ref(), text).trim().to_owned();
             let text = turn.text();
             if !text.is_empty() {
                 self.heard.push_back(Heard::Words(text));
@@ -361,12 +365,12 @@ impl Listener {
         self.unheard.understood(true);
         self.pending = 0;
         self.pending_of_past = 0;
-        let text = match self.told.take() {
-            // Nothing was said since: it is the same, perhaps corrected.
-            Some(told) if self.turn.is_none() && count_words(&told) >= count_words(text) => return,
-            Some(told) => words_after(&told, text).unwrap_or(text),
-            None => text,
-        };
+        let told = self.told.take();
+        // Nothing was said since: it is the same, perhaps corrected.
+        if self.turn.is_none() && told.as_ref().is_some_and(|told| count_words(told) >= count_words(text)) {
+            return;
+        }
+        let text = untold(told.as_ref(), text);
         if self.turn.as_ref().is_some_and(|turn| turn.is_voiced && turn.is_announced) {
             self.heard.push_back(Heard::VoiceEnded);
         }

@@ -154,9 +154,9 @@ document.addEventListener('submit', ({ target, defaultPrevented }) => {
   // A second press sends nothing twice.
   if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button', target).forEach((button) => (button.disabled = true)));
 });
-addEventListener('pageshow', (event) => {
-  if (event.persisted) all('form[method=post] button').forEach((button) => (button.disabled = false));
-});
+/** Forms that were not sent after all can be sent. */
+export const enableForms = () => all('form[method=post] button').forEach((button) => (button.disabled = false));
+addEventListener('pageshow', (event) => event.persisted && enableForms());
 
 // A form that was sent without a session, or from another workspace: its draft waits for the sign-in or the other
 // workspace, and is of no use once anything else was opened.

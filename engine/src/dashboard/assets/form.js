@@ -1,5 +1,5 @@
 // What makes forms quicker: counters, what is wrong while it is typed, rows in place of JSON, a preview of tools.
-import { say } from './app.js';
+import { enableForms, say } from './app.js';
 import { restore } from './draft.js';
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
@@ -231,7 +231,7 @@ async function saveAll(form, others) {
     const answer = await fetch(other.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null);
     if (answer?.type !== 'opaqueredirect') {
       say(`Nothing else was saved: “${other.querySelector('button:not([type=button])').textContent}” failed. Press it to see why.`);
-      all('form[method=post] button').forEach((button) => (button.disabled = false));
+      enableForms();
       return;
     }
     changed.delete(other);
@@ -245,5 +245,5 @@ addEventListener('beforeunload', (event) => {
   event.preventDefault();
   // Whoever stays can send again.
   sent = null;
-  setTimeout(() => all('form[method=post] button').forEach((button) => (button.disabled = false)));
+  setTimeout(enableForms);
 });

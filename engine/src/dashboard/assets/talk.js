@@ -4,11 +4,12 @@ import { api, say } from './app.js';
 const panel = document.getElementById('talk');
 const form = panel.querySelector('form');
 const button = form.querySelector('button');
+const beside = panel.querySelector('.link');
 const call = panel.querySelector('.call');
 
 addEventListener('message', ({ origin, data }) => {
   if (origin !== location.origin || !data?.call_id) return;
-  panel.querySelector('.link').hidden = true;
+  beside.hidden = true;
   call.href = `/dashboard/calls/${encodeURIComponent(data.call_id)}`;
   call.hidden = false;
 });
@@ -34,7 +35,6 @@ form.addEventListener('submit', async (event) => {
   frame.allow = 'microphone; autoplay';
   frame.src = link.pathname + link.search;
   panel.querySelector('.conversation').replaceChildren(frame);
-  const beside = panel.querySelector('.link');
   beside.hidden = false;
   call.hidden = true;
   beside.querySelector('a').href = made.url;

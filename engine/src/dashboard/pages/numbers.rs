@@ -6,7 +6,8 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy};
 use crate::dashboard::pages::parts::{
-    Tone, copy, empty, link, list, more, name_of, read, section, status, table, text, when, words,
+    Tone, copy, documentation, empty, link, list, more, name_of, read, section, status, table, text, when,
+    words,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of};
 
@@ -98,7 +99,7 @@ fn without_account() -> Markup {
     html! {
         div.problem { p {
             "“No account”: this service has no account with that carrier, so nobody answers. Whoever runs the service enters it in its settings: "
-            a href="https://github.com/sidetone/sidetone/blob/main/docs/telephone-numbers.md" { "Set up a carrier" } "."
+            (documentation(("telephone-numbers.md", "Set up a carrier"))) "."
         } }
     }
 }

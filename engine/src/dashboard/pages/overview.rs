@@ -35,6 +35,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         (read(answers, 0), read(answers, 1), read(answers, 2), read(answers, 3));
     let rows = list(calls, "calls");
     let nothing = list(assistants, "").is_empty() && rows.is_empty();
+    let bars = Bars::over(frame, rows);
     let strip = Strip {
         title: "Overview".to_owned(),
         action: (!nothing)
@@ -57,10 +58,10 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                         Some(("/dashboard/assistants", "Go to assistants")), ("testing.md", "Ways to test")))
                 } @else {
                     div.half {
-                        (section("Outcomes", html! { (outcomes(frame, rows)) (zone(frame, rows)) }))
-                        (section("Cost", html! { (costs(frame, rows)) (zone(frame, rows)) }))
+                        (section("Outcomes", html! { (outcomes(&bars, rows)) (zone(&bars)) }))
+                        (section("Cost", html! { (costs(&bars, rows)) (zone(&bars)) }))
                     }
-                    (latency(frame, calls, rows))
+                    (latency(&bars, calls, rows))
                 }
                 (failed(frame, rows, list(runs, "runs"), assistants))
                 @if !rows.is_empty() {
@@ -156,12 +157,11 @@ impl Bars {
 }
 
 /// Days of a chart begin in UTC: the server does not know the viewer's zone.
-fn zone(frame: &Frame, rows: &[Value]) -> Markup {
-    html! { @if Bars::over(frame, rows).are_days() { p.help { "Each bar is a day in UTC." } } }
+fn zone(bars: &Bars) -> Markup {
+    html! { @if bars.are_days() { p.help { "Each bar is a day in UTC." } } }
 }
 
-fn outcomes(frame: &Frame, rows: &[Value]) -> Markup {
-    let bars = Bars::over(frame, rows);
+fn outcomes(bars: &Bars, rows: &[Value]) -> Markup {
     let of = |tones: &'static [Tone]| bars.sum(rows, |call| i64::from(tones.contains(&tone(call))));
     let series = [
         Series { class: "f-accent o3", name: "Completed", counts: of(&[Tone::Good]) },
@@ -174,8 +174,7 @@ fn outcomes(frame: &Frame, rows: &[Value]) -> Markup {
     chart::bars(&format!("Outcomes of the latest {} calls over time", rows.len()), &bars.labels(), &series)
 }
 
-fn costs(frame: &Frame, rows: &[Value]) -> Markup {
-    let bars = Bars::over(frame, rows);
+fn costs(bars: &Bars, rows: &[Value]) -> Markup {
     let sums = bars.sum(rows, |call| number(call, "costs/total_microusd"));
     let total: i64 = sums.iter().sum();
     let (largest, labels) = (sums.iter().copied().max().unwrap_or_default(), bars.labels());
@@ -184,15 +183,14 @@ fn costs(frame: &Frame, rows: &[Value]) -> Markup {
         money(total),
         counted(i64::try_from(rows.len()).unwrap_or_default(), "call"),
         money(largest),
-        if bars.each_ms == 3_600_000 { "in an hour" } else { "in a day" }
+        if bars.are_days() { "in a day" } else { "in an hour" }
     );
     chart::plain_bars(&about, &labels, &sums, &money)
 }
 
 /// How long callers waited for answers: percentiles of the latest calls, and over time.
-fn latency(frame: &Frame, calls: &Value, rows: &[Value]) -> Markup {
+fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
     let waits = at(calls, "stats/waits");
-    let bars = Bars::over(frame, rows);
     let mut each: Vec<Vec<i64>> = vec![Vec::new(); bars.count];
     for call in rows {
         if let Some(waits) = bars.of(call).and_then(|at| each.get_mut(at)) {

@@ -246,6 +246,11 @@ pub fn words(name: &str) -> String {
     text
 }
 
+/// A link to a page of the documentation: the page, and what it is about.
+pub fn documentation((page, about): (&str, &str)) -> Markup {
+    html! { a href={ "https://github.com/sidetone/sidetone/blob/main/docs/" (page) } { (about) } }
+}
+
 /// A list that is empty: a sentence, a button, a link to the documentation.
 pub fn empty(sentence: &str, button: Option<(&str, &str)>, docs: (&str, &str)) -> Markup {
     html! {
@@ -253,7 +258,7 @@ pub fn empty(sentence: &str, button: Option<(&str, &str)>, docs: (&str, &str)) -
             p { (sentence) }
             p.row {
                 @if let Some((href, label)) = button { a.button.primary href=(href) { (label) } }
-                a href={ "https://github.com/sidetone/sidetone/blob/main/docs/" (docs.0) } { (docs.1) }
+                (documentation(docs))
             }
         }
     }

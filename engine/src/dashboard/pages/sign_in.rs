@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 
 use crate::dashboard::layout;
+use crate::dashboard::people::JOIN_PATH;
 
 /// Where somebody is on the way in.
 pub enum SignIn<'a> {
@@ -45,9 +46,6 @@ pub enum SignIn<'a> {
     },
 }
 
-/// Where invitations are accepted.
-const JOIN: &str = "/dashboard/join";
-
 /// The page.
 pub fn sign_in(state: &SignIn<'_>) -> Markup {
     match state {
@@ -55,7 +53,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
             "Sign in",
             html! {
                 (told(*problem))
-                @if next.starts_with(JOIN) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
+                @if next.starts_with(JOIN_PATH) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
                 @if *google {
                     a.button href={ "/dashboard/sign-in/google?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } {
                         "Continue with Google"

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::failure::temporary;
 use super::word_map::WordMap;
 use crate::base::setting::Secret;
+use crate::base::text::hide_words;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
@@ -64,15 +65,6 @@ pub(super) struct Lines {
     open: VecDeque<Line>,
     newest: Option<LineId>,
     events: VecDeque<SynthesizerEvent>,
-}
-
-/// The text without the words that contain the key: a server may quote it in an error.
-fn without(text: &str, key: &Secret) -> String {
-    let hides = |word: &str| word.to_ascii_lowercase().contains(&key.reveal().to_ascii_lowercase());
-    if key.reveal().is_empty() || !hides(text) {
-        return text.to_owned();
-    }
-    text.split(' ').map(|word| if hides(word) { "(hidden)" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 impl Lines {
@@ -228,7 +220,11 @@ impl Lines {
     pub(super) fn fail(&mut self, id: LineId, failure: SpeechFailure) {
         if self.get(id).is_some() {
             let failure = match &self.hidden {
-                Some(key) => SpeechFailure { message: without(&failure.message, key), ..failure },
+                // A server may quote it in an error.
+                Some(key) => SpeechFailure {
+                    message: hide_words(&failure.message, &[key.reveal()], "(hidden)"),
+                    ..failure
+                },
                 None => failure,
             };
             self.open.retain(|line| line.id != id);

@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use super::{TranscriberKind, TranscriberSettings};
 use crate::base::provider_error::{ErrorClass, ProviderError, shown};
+use crate::base::text::hide_words;
 use crate::speech::exchange::{ExchangeFailure, SpeechFailure, SpeechFault};
 
 /// Reports the failures of one provider.
 pub(super) struct Reporter {
     label: &'static str,
-    /// Texts that no message contains: the key and the host.
-    hidden: Vec<String>,
+    /// Texts that no message contains: the key and the host. Empty ones hide nothing.
+    hidden: [String; 2],
 }
 
 /// Words in errors, and in the reasons of closed connections, after which the operator must act.
@@ -27,20 +28,13 @@ impl Reporter {
     pub(super) fn new(kind: TranscriberKind, settings: &TranscriberSettings) -> Self {
         let url = url::Url::parse(&settings.base_url).ok();
         let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default().to_owned();
-        let hidden = [settings.api_key.reveal().to_owned(), host];
-        Self { label: kind.label(), hidden: hidden.into_iter().filter(|text| !text.is_empty()).collect() }
+        Self { label: kind.label(), hidden: [settings.api_key.reveal().to_owned(), host] }
     }
 
     /// The provider's own words.
     fn said(&self, text: &str) -> String {
-        let kept = text.split_whitespace().map(|word| {
-            let hides = self
-                .hidden
-                .iter()
-                .any(|hidden| word.to_ascii_lowercase().contains(&hidden.to_ascii_lowercase()));
-            if hides { "…" } else { word }
-        });
-        shown(&kept.collect::<Vec<_>>().join(" "))
+        let [key, host] = &self.hidden;
+        shown(&hide_words(text, &[key, host], "…"))
     }
 
     fn failure(&self, what: &str, said: &str, fault: SpeechFault, is_temporary: bool) -> SpeechFailure {

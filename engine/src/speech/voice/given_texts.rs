@@ -143,19 +143,18 @@ mod tests {
         }
     }
 
+    fn voice_of(prompt: &Prompt) -> Voice {
+        let ear = Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8)));
+        let mouth = Mouth::Speech(Box::new(prompt.clone()));
+        Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false)
+    }
+
     const SENTENCE: &str = "This is one of many sentences of a long answer. ";
 
     #[test]
     fn a_long_line_is_synthesized_as_it_is_heard_and_has_no_gap() {
         let prompt = Prompt::default();
-        let mouth = Mouth::Speech(Box::new(prompt.clone()));
-        let mut voice = Voice::new(
-            Rate::Khz8,
-            Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8))),
-            mouth,
-            TurnTaking::default(),
-            false,
-        );
+        let mut voice = voice_of(&prompt);
         let chars = |prompt: &Prompt| prompt.given.lock().unwrap().chars().count();
         let text = SENTENCE.repeat(200);
         voice.say(0, &text);
@@ -186,14 +185,7 @@ mod tests {
     #[test]
     fn what_waits_of_a_line_that_is_cut_is_never_synthesized() {
         let prompt = Prompt::default();
-        let mouth = Mouth::Speech(Box::new(prompt.clone()));
-        let mut voice = Voice::new(
-            Rate::Khz8,
-            Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8))),
-            mouth,
-            TurnTaking::default(),
-            false,
-        );
+        let mut voice = voice_of(&prompt);
         voice.say(0, &SENTENCE.repeat(100));
         voice.key_pressed(100);
         let given = prompt.given.lock().unwrap().len();
