@@ -51,6 +51,12 @@ fn permanent_failures_are_reported() {
         failure.message,
         "fake/rejects rejected the request (HTTP 400): This model's maximum context length is 7."
     );
+    // A server may quote the key in an error, whatever the key looks like.
+    let failure = fails(&Service::with_key("context", "{}"), "fake/rejects");
+    assert_eq!(
+        failure.message,
+        "fake/rejects rejected the request (HTTP 400): This model's maximum … length is 7."
+    );
     // A partial answer has a cost, with or without token counts.
     let rate = r#"{"fake/cut-always": {"output_microusd_per_1m_tokens": 1000000}}"#;
     let failure = fails(&Service::with_models(rate), "fake/cut-always");

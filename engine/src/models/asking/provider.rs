@@ -9,6 +9,7 @@ use crate::base::limits::{
     MODEL_ATTEMPT_MS, MODEL_ATTEMPTS_MAX, MODEL_GARBLED_MAX, MODEL_RETRY_AFTER_MS_MAX, MODEL_RETRY_MS,
     MODEL_TOTAL_MS,
 };
+use crate::base::text::hide_words;
 use crate::conversation::CallFault;
 use crate::models::openai::completion::{Completion, Finish, TokenCount};
 use crate::models::openai::request::{ChatRequest, Options};
@@ -128,6 +129,14 @@ impl Target {
         Some(Self { model: model.to_owned(), name, endpoint, settings, options })
     }
 
+    /// What failed, without the provider's key: a server may quote it in an error.
+    fn without_key(&self, what: String) -> String {
+        match &self.endpoint.api_key {
+            Some(key) => hide_words(&what, &[key.reveal()], "…"),
+            None => what,
+        }
+    }
+
     async fn ask<T>(
         &self,
         ports: &Ports,
@@ -158,7 +167,7 @@ impl Target {
             let error =
                 match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unusable(&answer, why))) {
                     Ok(reply) => return Ok(reply),
-                    Err(error) => error,
+                    Err(error) => AttemptError { what: self.without_key(error.what), ..error },
                 };
             // Before a pause, in which it could be taken.
             if written.is_some_and(|written| !written.forget()) {
