@@ -40,7 +40,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
-/// #     apology: String::new(), still_there: String::new(), filler: String::new(),
+/// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -209,6 +209,7 @@ impl Conversation {
             Input::BrokeOff { heard_permille } => self.broke_off(heard_permille),
             Input::Heard { row, chars } => self.heard(row, chars),
             Input::Noise => {}
+            Input::NotUnderstood => self.ask_again(),
             Input::VoiceBegan => self.is_user_speaking = true,
             Input::VoiceEnded => self.is_user_speaking = false,
             Input::Note { text } => self.note(text),
@@ -351,6 +352,15 @@ impl Conversation {
             return;
         }
         self.request_reply();
+    }
+
+    /// What the user said was lost: they are asked to say it again, instead of waiting for an answer.
+    fn ask_again(&mut self) {
+        let request = self.setup.not_understood.clone();
+        if self.state == State::Listening && !self.is_being_spoken && !request.trim().is_empty() {
+            self.silences = 0;
+            self.say(request);
+        }
     }
 
     fn keys(&mut self, keys: String) {

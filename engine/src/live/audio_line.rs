@@ -333,6 +333,7 @@ impl AudioLine {
                 VoiceEvent::Resumed => self.events.push_back(PeerEvent::Resumed),
                 VoiceEvent::Spoken { until_ms } => self.events.push_back(PeerEvent::Spoken { until_ms }),
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
+                VoiceEvent::NotUnderstood => self.events.push_back(PeerEvent::NotUnderstood),
                 VoiceEvent::Failed(failure) => {
                     self.failures.push(failure);
                     // So that the failure is taken. It is no activity of the caller.

@@ -133,6 +133,7 @@ impl<'a> Drive<'a> {
             is_spoken: session.is_spoken,
             apology: session.apology(),
             still_there: session.still_there().to_owned(),
+            not_understood: session.not_understood().to_owned(),
             filler: assistant.speech.filler.clone(),
         };
         Self {

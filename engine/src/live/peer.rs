@@ -148,6 +148,8 @@ pub enum PeerEvent {
     Keys(String),
     /// Activity without content.
     Noise,
+    /// The user said something, and the transcriber lost it.
+    NotUnderstood,
     /// Something about the call that its record should have.
     Note(String),
     /// The user hung up, or the connection broke.
@@ -192,6 +194,7 @@ impl PeerEvent {
             Self::Note(text) => Input::Note { text },
             // What was probably said becomes a line once it was said for certain.
             Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,
+            Self::NotUnderstood => Input::NotUnderstood,
             Self::Gone => Input::HangUp { by: Party::User },
             Self::Stop { reason, .. } => Input::Stop { reason },
             Self::Nothing => Input::Tick,

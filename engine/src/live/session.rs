@@ -15,7 +15,7 @@ use crate::models::AssistantInUse;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::HeldConversation;
-use crate::speech::language::still_there;
+use crate::speech::language::{not_understood, still_there};
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
 
@@ -98,6 +98,11 @@ impl LiveSession {
     /// What the assistant asks when it hears nothing.
     pub(super) fn still_there(&self) -> &'static str {
         if self.is_spoken { still_there(&self.assistant.language) } else { "" }
+    }
+
+    /// What the assistant says when it could not understand what it heard.
+    pub(super) fn not_understood(&self) -> &'static str {
+        if self.is_spoken { not_understood(&self.assistant.language) } else { "" }
     }
 
     async fn drive(&self, peer: &mut dyn Peer) -> Option<String> {

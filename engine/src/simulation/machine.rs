@@ -202,6 +202,7 @@ impl Simulation {
             is_spoken: false,
             apology: String::new(),
             still_there: String::new(),
+            not_understood: String::new(),
             filler: String::new(),
         });
         let mut simulation = Self {

@@ -221,6 +221,7 @@ impl Exchange {
             | VoiceEvent::Resumed
             | VoiceEvent::LineBegan { .. }
             | VoiceEvent::Noise
+            | VoiceEvent::NotUnderstood
             | VoiceEvent::ProbablySaid(_)
             | VoiceEvent::WentOn
             | VoiceEvent::Failed(_) => {}

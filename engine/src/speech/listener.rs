@@ -27,6 +27,8 @@ pub enum Heard {
     Words(String),
     /// The turn had no words: a cough, noise, music.
     NoWords,
+    /// The turn has no words because the transcriber lost what was said.
+    NotUnderstood,
     /// The turn has probably ended, with these words.
     ProbablySaid(String),
     /// The person went on after [`Heard::ProbablySaid`].
@@ -59,6 +61,8 @@ struct Turn {
     partial: String,
     /// Whether [`Heard::ProbablySaid`] was reported and not taken back.
     is_probably_over: bool,
+    /// Whether the transcriber lost something that the person said in it.
+    has_lost: bool,
 }
 
 impl Turn {
@@ -71,6 +75,7 @@ impl Turn {
             words: String::new(),
             partial: String::new(),
             is_probably_over: false,
+            has_lost: false,
         }
     }
 
@@ -301,6 +306,7 @@ impl Listener {
             let until_ms = turn.voiced_until_ms;
             let duration_ms = until_ms - turn.began_ms;
             self.heard.push_back(match text.is_empty() {
+                true if turn.has_lost => Heard::NotUnderstood,
                 true => Heard::NoWords,
                 false => Heard::Said { text, duration_ms, until_ms },
             });
@@ -340,8 +346,13 @@ impl Listener {
             self.pending = self.pending.min(1);
             self.pending_of_past = self.pending_of_past.min(self.pending);
         }
+        let is_of_past = self.pending_of_past > 0;
         self.finalised("");
-        self.heard.push_back(Heard::Failed(self.unheard.lost(failure, has_lost_all)));
+        let (failure, was_speech) = self.unheard.lost(failure, has_lost_all);
+        if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
+            turn.has_lost |= was_speech;
+        }
+        self.heard.push_back(Heard::Failed(failure));
     }
 
     fn probably_over(&mut self, text: &str) {

@@ -104,6 +104,8 @@ pub enum VoiceEvent {
     },
     /// Sounds without meaning.
     Noise,
+    /// The person said something, and the transcriber lost it.
+    NotUnderstood,
     /// Speech could not be recognised, or synthesized.
     Failed(SpeechFailure),
 }

@@ -132,6 +132,7 @@ mod tests {
             is_spoken,
             apology: String::new(),
             still_there: String::new(),
+            not_understood: String::new(),
             filler: FILLER.into(),
         });
         call.handle(0, Input::Start);

@@ -74,6 +74,9 @@ pub enum Input {
     Silence,
     /// Activity of the user without a line.
     Noise,
+    /// The user said something that was lost before it became a line. A spoken assistant asks for it again, unless it is
+    /// speaking or about to.
+    NotUnderstood,
     /// The user's voice began, whatever it says. While they speak, they are not silent; but nobody speaks for minutes without
     /// a pause, and a television does.
     VoiceBegan,
@@ -198,6 +201,7 @@ impl Input {
             | Self::BrokeOff { .. }
             | Self::Silence
             | Self::Noise
+            | Self::NotUnderstood
             | Self::VoiceBegan
             | Self::VoiceEnded
             | Self::Spoken { .. } => true,

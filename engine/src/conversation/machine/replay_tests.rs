@@ -148,6 +148,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
         4 => Just(Input::Spoken { until_ms: None }),
         2 => Just(Input::Noise),
+        1 => Just(Input::NotUnderstood),
         1 => (0..20_000_i64).prop_map(|at_ms| Input::LineBegan { at_ms }),
         1 => Just(Input::Note { text: "A voice failed.".into() }),
         1 => prop_oneof![
@@ -293,6 +294,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         is_spoken,
         apology: String::new(),
         still_there: String::new(),
+        not_understood: String::new(),
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -34,6 +34,9 @@ pub struct ConversationSetup {
     /// What a spoken assistant asks a user who is silent; when empty, nothing.
     #[serde(default)]
     pub still_there: String,
+    /// What a spoken assistant says to a user whose words were lost; when empty, nothing.
+    #[serde(default)]
+    pub not_understood: String,
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,

@@ -36,6 +36,23 @@ fn an_end_that_is_found_late_was_at_its_own_time() {
 }
 
 #[test]
+fn words_that_were_lost_are_asked_for_again() {
+    let ask = "Sorry, I did not catch that.";
+    let mut call = spoken(LINE);
+    call.setup.not_understood = ask.into();
+    call.handle(1_000, Input::NotUnderstood);
+    assert_eq!(call.transcript().len(), 1, "the assistant is still speaking");
+    call.handle(3_000, Input::Spoken { until_ms: None });
+    call.handle(5_000, Input::NotUnderstood);
+    assert_eq!(call.transcript()[1].text, ask);
+    assert_eq!(call.history().last(), Some(&Message::Assistant { text: ask.into() }));
+    call.handle(7_000, Input::Spoken { until_ms: None });
+    call.handle(8_000, user("Hello?"));
+    call.handle(8_100, Input::NotUnderstood);
+    assert_eq!(call.transcript().len(), 3, "an answer is on its way");
+}
+
+#[test]
 fn each_of_several_lines_has_its_own_time_and_cut() {
     let mut call = spoken("");
     call.handle(1_000, user("Order 7?"));
@@ -141,6 +158,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
         is_spoken: true,
         apology: "I am sorry.".into(),
         still_there: String::new(),
+        not_understood: String::new(),
         filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);

@@ -391,6 +391,7 @@ fn input() -> impl Strategy<Value = Input> {
         6 => (0..8_u64).prop_map(|n| result(&format!("c_t{n}"), "done")),
         2 => Just(Input::Spoken { until_ms: None }),
         1 => Just(Input::Noise),
+        1 => Just(Input::NotUnderstood),
         2 => Just(Input::Tick),
         1 => Just(hang_up()),
         1 => Just(Input::Stop { reason: EndedReason::Aborted }),
@@ -455,6 +456,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         is_spoken: false,
         apology: String::new(),
         still_there: String::new(),
+        not_understood: String::new(),
         filler: "One moment, I am looking.".into(),
     }
 }

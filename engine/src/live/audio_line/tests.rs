@@ -222,6 +222,7 @@ impl Default for Call {
             is_spoken: true,
             apology: String::new(),
             still_there: String::new(),
+            not_understood: String::new(),
             filler: String::new(),
         };
         Self {

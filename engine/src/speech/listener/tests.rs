@@ -63,6 +63,47 @@ fn a_turn_ends_after_silence_when_its_words_are_complete() {
 }
 
 #[test]
+fn words_that_the_transcriber_lost_are_no_cough() {
+    let lost = || {
+        TranscriberEvent::Failed(SpeechFailure {
+            message: "It failed".into(),
+            fault: crate::speech::exchange::SpeechFault::Provider,
+            is_temporary: true,
+        })
+    };
+    let last = |voice_ms: i64, event: TranscriberEvent| {
+        let mut scene = Scene::new();
+        scene.hear(500, false);
+        scene.hear(voice_ms, true);
+        scene.hear(600, false);
+        scene.transcribed(event);
+        scene.hear(5_000, false);
+        scene.heard.pop().map(|(_, heard)| heard)
+    };
+    assert_eq!(last(1_500, lost()), Some(Heard::NotUnderstood));
+    assert_eq!(last(1_500, TranscriberEvent::Final(String::new())), Some(Heard::NoWords));
+    assert_eq!(last(120, lost()), Some(Heard::NoWords), "a cough");
+}
+
+#[test]
+fn a_turn_that_lost_a_part_is_said_with_the_rest() {
+    let mut scene = Scene::new();
+    scene.hear(1_500, true);
+    scene.hear(400, false);
+    scene.transcribed(TranscriberEvent::Final("I would like a table for".into()));
+    scene.hear(800, true);
+    scene.hear(400, false);
+    scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
+        message: "It failed".into(),
+        fault: crate::speech::exchange::SpeechFault::Provider,
+        is_temporary: true,
+    }));
+    scene.hear(5_000, false);
+    assert_eq!(scene.said().len(), 1);
+    assert!(!scene.heard.iter().any(|(_, heard)| *heard == Heard::NotUnderstood), "{:?}", scene.heard);
+}
+
+#[test]
 fn an_unfinished_sentence_waits_for_its_end() {
     let mut scene = Scene::new();
     scene.hear(1_500, true);

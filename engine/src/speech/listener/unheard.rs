@@ -59,10 +59,12 @@ impl Unheard {
         self.lost = 0;
     }
 
-    /// The oldest utterance was lost; with `all`, so were the others. Returns the failure, and for good after several tries.
-    pub(super) fn lost(&mut self, failure: SpeechFailure, all: bool) -> SpeechFailure {
+    /// The oldest utterance was lost; with `all`, so were the others. Returns the failure, which is for good after several
+    /// tries, and whether it was speech.
+    pub(super) fn lost(&mut self, failure: SpeechFailure, all: bool) -> (SpeechFailure, bool) {
         let nth_try = self.take(all);
-        if self.counts(nth_try) && failure.is_temporary { for_good(&failure) } else { failure }
+        let is_too_often = self.counts(nth_try) && failure.is_temporary;
+        (if is_too_often { for_good(&failure) } else { failure }, nth_try > 0)
     }
 
     /// Time has passed. Returns a failure if speech has failed for good, because no result came in time.
@@ -125,6 +127,10 @@ mod tests {
         SpeechFailure { message: "It failed".into(), fault: SpeechFault::Provider, is_temporary: true }
     }
 
+    fn lose(unheard: &mut Unheard, failure: SpeechFailure, all: bool) -> SpeechFailure {
+        unheard.lost(failure, all).0
+    }
+
     /// Somebody speaks from then to then.
     fn speaks(unheard: &mut Unheard, from_ms: i64, to_ms: i64) {
         unheard.began(from_ms, ANSWER_MS);
@@ -135,13 +141,13 @@ mod tests {
     fn the_second_lost_try_in_a_row_is_the_last() {
         let mut unheard = Unheard::default();
         speaks(&mut unheard, 0, 1_000);
-        assert!(unheard.lost(failure(), false).is_temporary);
+        assert!(lose(&mut unheard, failure(), false).is_temporary);
         speaks(&mut unheard, 2_000, 3_000);
         unheard.understood(false);
         speaks(&mut unheard, 10_000, 11_000);
-        assert!(unheard.lost(failure(), false).is_temporary, "the transcriber had recovered");
+        assert!(lose(&mut unheard, failure(), false).is_temporary, "the transcriber had recovered");
         speaks(&mut unheard, 12_000, 13_000);
-        let last = unheard.lost(failure(), false);
+        let last = lose(&mut unheard, failure(), false);
         assert!(!last.is_temporary && last.message.contains("choose another transcriber"), "{last:?}");
     }
 
@@ -152,11 +158,11 @@ mod tests {
             speaks(&mut unheard, from_ms, from_ms + 1_000);
         }
         for _ in 0..3 {
-            assert!(unheard.lost(failure(), false).is_temporary);
+            assert!(lose(&mut unheard, failure(), false).is_temporary);
         }
         speaks(&mut unheard, 5_000, 6_000);
         assert!(
-            !unheard.lost(failure(), false).is_temporary,
+            !lose(&mut unheard, failure(), false).is_temporary,
             "it began after the first was known to be lost"
         );
     }
@@ -166,7 +172,8 @@ mod tests {
         let mut unheard = Unheard::default();
         for at_ms in [0, 10_000, 20_000] {
             speaks(&mut unheard, at_ms, at_ms + 150);
-            assert!(unheard.lost(failure(), false).is_temporary);
+            let (failure, was_speech) = unheard.lost(failure(), false);
+            assert!(failure.is_temporary && !was_speech);
             unheard.began(at_ms + 5_000, ANSWER_MS);
             unheard.ended(at_ms + 6_000, false);
         }
@@ -196,6 +203,6 @@ mod tests {
         }
         speaks(&mut unheard, 60_000, 61_000);
         assert_eq!(unheard.tick(61_000 + LATE_MS), None);
-        assert!(unheard.lost(failure(), true).is_temporary, "counted once");
+        assert!(lose(&mut unheard, failure(), true).is_temporary, "counted once");
     }
 }

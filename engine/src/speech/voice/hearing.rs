@@ -27,12 +27,8 @@ impl Voice {
                     self.words_so_far.change(text);
                 }
             }
-            Heard::NoWords => {
-                self.person.is_answer = false;
-                self.words_so_far.clear();
-                self.resume(now_ms);
-                self.events.push_back(VoiceEvent::Noise);
-            }
+            Heard::NoWords => self.heard_no_words(now_ms, VoiceEvent::Noise),
+            Heard::NotUnderstood => self.heard_no_words(now_ms, VoiceEvent::NotUnderstood),
             Heard::ProbablySaid(text) => {
                 if !self.is_speaking() {
                     self.events.push_back(VoiceEvent::ProbablySaid(text));
@@ -56,6 +52,14 @@ impl Voice {
             }
             Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
         }
+    }
+
+    /// A turn of the person is over, and there is nothing to answer: a line that gave way to it goes on.
+    fn heard_no_words(&mut self, now_ms: i64, event: VoiceEvent) {
+        self.person.is_answer = false;
+        self.words_so_far.clear();
+        self.resume(now_ms);
+        self.events.push_back(event);
     }
 
     /// Whether words over the assistant's speech are a turn of the person, which interrupts it. At most this much of them may
