@@ -18,6 +18,8 @@ const OTHER_SOUNDS: [&str; 7] = [
     "descending-2tone",
     "tt-monkeys",
 ];
+/// Sound is audible down to this part of the energy of its loudest moment: 30 dB.
+const AUDIBLE_DIVISOR: i64 = 1_000;
 /// Frames of 10 ms.
 const FRAME: usize = 80;
 
@@ -30,7 +32,8 @@ struct Prompt {
 #[ignore = "needs the recordings that .ci/recordings fetches"]
 fn a_persons_prompts_are_speech_and_silence_is_not() {
     let folder = PathBuf::from(std::env::var("RECORDINGS").expect("RECORDINGS is set")).join("prompts");
-    let (mut missed, mut late, mut spoken, mut silent) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut missed, mut late, mut spoken, mut silent, mut begins_ms) =
+        (Vec::new(), Vec::new(), 0, 0, Vec::new());
     for prompt in prompts(&folder, &folder) {
         if OTHER_SOUNDS.contains(&prompt.name.as_str()) {
             continue;
@@ -46,11 +49,17 @@ fn a_persons_prompts_are_speech_and_silence_is_not() {
             None => missed.push(prompt.name),
             // What comes before the detector's beginning is kept, half a second of it.
             Some(at) if at > first_loud(&prompt.samples) + 4_000 => late.push(prompt.name),
-            Some(_) => {}
+            Some(at) => {
+                begins_ms.push((at as i64 - first_sound(&prompt.samples, AUDIBLE_DIVISOR) as i64) / 8)
+            }
         }
     }
+    begins_ms.sort_unstable();
+    let percentile = |p: usize| begins_ms[begins_ms.len() * p / 100];
+    println!("speech begins {} ms before to {} ms after its sound (p5, p95)", -percentile(5), percentile(95));
     println!("{spoken} prompts, missed: {missed:?}, late: {late:?}; {silent} silences");
     assert_eq!((spoken, silent), (551, 10));
+    assert!(begins_ms.last().is_some_and(|ms| *ms <= 50), "{begins_ms:?}");
     assert_eq!((missed, late), (Vec::<String>::new(), Vec::<String>::new()));
 }
 
@@ -64,12 +73,16 @@ fn began(samples: &[i16]) -> Option<usize> {
     })
 }
 
-/// Where a prompt is first as loud as a fifth of its loudest moment.
 fn first_loud(samples: &[i16]) -> usize {
+    first_sound(samples, 25)
+}
+
+/// Where a prompt is first as loud as its loudest moment, divided by this.
+fn first_sound(samples: &[i16], divisor: i64) -> usize {
     let energy = |frame: &[i16]| frame.iter().map(|sample| i64::from(*sample).pow(2)).sum::<i64>();
     let energies: Vec<i64> = samples.chunks(FRAME).map(energy).collect();
     let most = energies.iter().max().copied().unwrap_or(0);
-    FRAME * energies.iter().position(|energy| *energy >= most / 25).unwrap_or(0)
+    FRAME * energies.iter().position(|energy| *energy >= most / divisor).unwrap_or(0)
 }
 
 /// All WAV files below a folder, named from `root`, without their extension.

@@ -116,6 +116,11 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
             "description": "The ETag of the part that you already have. If the recording has changed since, you get the complete recording.",
             "schema": {"type": "string"},
         }));
+        parameters.push(json!({
+            "name": "If-None-Match", "in": "header",
+            "description": "The ETag of the recording that you already have. If it has not changed since, you get 304 and no body.",
+            "schema": {"type": "string"},
+        }));
     }
     if operation.takes_idempotency_key() {
         parameters.push(json!({
@@ -151,6 +156,10 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         part["description"] = "The requested range of the recording.".into();
         part["headers"]["Content-Range"] = json!({"description": "The first and last byte of the range, and the size of the recording.", "schema": {"type": "string"}});
         responses.insert("206".to_owned(), part);
+        responses.insert(
+            "304".to_owned(),
+            json!({"description": "The recording has not changed. Without a body."}),
+        );
     }
     responses.insert(operation.success.status().to_string(), success);
     responses.sort_keys();
@@ -209,7 +218,7 @@ fn success_headers(operation: &Operation, requests: &RequestSchemas, revised: bo
     }
     if operation.success == Success::Audio {
         headers["Accept-Ranges"] = json!({"schema": {"const": "bytes"}});
-        headers["ETag"] = json!({"description": "Identifies this version of the recording, for `If-Range`.", "schema": {"type": "string"}});
+        headers["ETag"] = json!({"description": "Identifies this version of the recording, for `If-Range` and `If-None-Match`.", "schema": {"type": "string"}});
     }
     if operation.takes_idempotency_key() {
         headers["Idempotent-Replayed"] = json!({

@@ -1,4 +1,5 @@
-//! `Range` and `If-Range` (RFC 9110, 13.1.5 and 14.2): which bytes of a representation a GET asks for.
+//! `Range`, `If-Range` and `If-None-Match` (RFC 9110, 13.1.2, 13.1.5 and 14.2): which bytes of a representation a GET asks
+//! for.
 use http::{HeaderMap, Method, header};
 
 use crate::ports::blobs::ByteRange;
@@ -12,12 +13,17 @@ pub enum Wanted {
     Part(ByteRange),
     /// Not satisfiable: 416.
     Nothing,
+    /// The client has it already: 304.
+    Unchanged,
 }
 
 /// Reads the headers. Everything except a single range of bytes is ignored, as the standard allows: another unit,
 /// several ranges (which could exceed the blob in total), a malformed range, a range of a HEAD request. A range of
 /// another version than `etag`, the whole field value with its quotes, is ignored too.
 pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wanted {
+    if has_already(headers, etag) {
+        return Wanted::Unchanged;
+    }
     let Some(range) = headers.get(header::RANGE).filter(|_| *method == Method::GET) else {
         return Wanted::Whole;
     };
@@ -27,6 +33,14 @@ pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wa
         return Wanted::Whole;
     }
     range.to_str().ok().and_then(single).map_or(Wanted::Whole, |asked| asked.of(size))
+}
+
+/// Whether the client names this version in `If-None-Match`, by the weak comparison, or any version with `*`.
+fn has_already(headers: &HeaderMap, etag: &str) -> bool {
+    headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        // A comma within another service's tag splits it in two, neither of which can be one of ours.
+        value.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag)
+    })
 }
 
 /// One `ranges-specifier` of bytes, before the size of the blob is known.
@@ -83,6 +97,8 @@ fn position(digits: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     const SIZE: u64 = 1_000;
@@ -141,6 +157,22 @@ mod tests {
         }
         assert_eq!(asked(Method::HEAD, "bytes=0-1", None), whole);
         assert_eq!(wanted(&Method::GET, &HeaderMap::new(), SIZE, "\"abc\""), whole);
+    }
+
+    #[test]
+    fn a_version_that_the_client_has_is_not_sent_again() {
+        let asked = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, value.parse().unwrap());
+            headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
+            wanted(&Method::GET, &headers, SIZE, "\"abc\"")
+        };
+        for same in ["\"abc\"", "W/\"abc\"", "*", "\"a\", \"abc\""] {
+            assert_eq!(asked(same), Wanted::Unchanged, "{same}");
+        }
+        for other in ["\"abd\"", "abc", "", "\"a,b\""] {
+            assert_eq!(asked(other), part(0, 2), "{other}");
+        }
     }
 
     #[test]

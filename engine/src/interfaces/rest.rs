@@ -177,6 +177,11 @@ fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &RequestId
     let (status, range) = match range::wanted(method, headers, size, &etag) {
         Wanted::Whole => (StatusCode::OK, whole),
         Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Wanted::Unchanged => {
+            let mut response = empty_response(StatusCode::NOT_MODIFIED);
+            set(&mut response, header::ETAG, &etag);
+            return response;
+        }
         Wanted::Nothing => {
             let message =
                 format!("The recording has {size} bytes. Ask for a range that begins before its end.");

@@ -107,11 +107,24 @@ fn select_used(token: &TestToken) -> Statement {
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
     let token = token(services, incoming, now_ms)?;
     Audio::of(incoming)?;
-    let rows = services.ports().database.read(vec![select_used(&token)]).await?;
-    match rows.first() {
-        Some(rows) if !rows.is_empty() => Err(token_used().into()),
-        _ => Ok(()),
+    let workspace_id = &token.workspace_id;
+    let model = sql!(
+        "SELECT model FROM assistants WHERE workspace_id = :workspace_id AND id = :id",
+        workspace_id = workspace_id,
+        id = &token.assistant_id,
+    );
+    let spending = spending::select(services, now_ms).in_workspace(workspace_id);
+    let [used, model, spending] = services.read([select_used(&token), model, spending]).await?;
+    if !used.is_empty() {
+        return Err(token_used().into());
     }
+    let model = model
+        .first()
+        .map(|row| row.text("model"))
+        .transpose()?
+        .ok_or_else(|| Error::not_found("assistant"))?;
+    Budget::read(Some(&spending))?.check(model != RULES_MODEL)?;
+    Ok(())
 }
 
 /// What a client can do with audio, as the address of its socket says.

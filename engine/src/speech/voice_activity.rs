@@ -24,9 +24,9 @@ const FLOOR_DIVISOR: u64 = 2;
 /// Frames in which the quietest is found: 2 s. Speech has a pause or a quiet consonant within that time.
 const FLOOR_FRAMES: u64 = 125;
 /// The beginning of speech is heard before the detector is sure of it: the sound of so many frames before belongs to it, if
-/// it is no more quiet than this, as a divisor of the energy (20 dB).
+/// it is no more quiet than this, as a divisor of the energy (30 dB).
 const ONSET_FRAMES: usize = 10;
-const ONSET_DIVISOR: u64 = 100;
+const ONSET_DIVISOR: u64 = 1_000;
 /// Sound that is this much more quiet than the loudest of the speech is its echo in the detector, as a divisor of the energy
 /// (40 dB).
 const SILENCE_DIVISOR: u64 = 10_000;

@@ -130,6 +130,9 @@ fn range_requests_get_the_responses_in_the_table() {
         let reply = get(&[("range", nothing)]).refused("range_not_satisfiable");
         assert_eq!(reply.header("content-range"), Some(&*format!("bytes */{size}")), "{nothing}");
     }
+    let unchanged = get(&[("if-none-match", &etag), ("range", "bytes=5-9")]);
+    assert_eq!((unchanged.status, unchanged.body.len(), unchanged.header("etag")), (304, 0, Some(&*etag)));
+    assert_eq!(get(&[("if-none-match", "\"other\"")]).status, 200);
     // If-Range: the range if the recording is unchanged, otherwise the whole recording.
     assert_eq!(get(&[("range", "bytes=5-9"), ("if-range", &etag)]).body, file[5..10]);
     for other in ["\"other\"", &format!("W/{etag}"), "Wed, 21 Oct 2026 07:28:00 GMT"] {
