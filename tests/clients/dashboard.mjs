@@ -315,11 +315,13 @@ async function twoTabs(context, page, email) {
   await elsewhere.close();
   await page.locator('#f-name').fill('Weekend desk');
   await page.locator('#f-instructions').fill('Answer at the weekend.');
+  const followed = await followedElsewhere(context);
   const tab = await context.newPage();
   await tab.goto(link);
   await tab.getByRole('button', { name: 'Join' }).click();
   await tab.getByRole('heading', { name: 'Overview' }).waitFor();
   await tab.close();
+  await followed();
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByText('Nothing was done').waitFor();
   await inspectHere(page, 'other-workspace');
@@ -328,6 +330,31 @@ async function twoTabs(context, page, email) {
   assert.equal(await page.locator('#f-instructions').inputValue(), 'Answer at the weekend.');
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByRole('heading', { name: 'Weekend desk', level: 1 }).waitFor();
+}
+
+/**
+ * A page that is followed shows one workspace: when another tab opens another one, it loads again as a whole, and nothing of
+ * the one stands under the name of the other. Returns what is to be seen after that.
+ */
+async function followedElsewhere(context) {
+  const page = await context.newPage();
+  // Nothing is under way that lasts as long as the test needs; the page says so all the same.
+  await page.route('**/dashboard/simulations', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace('<main ', '<main data-live ') });
+  });
+  await page.goto(`${base}/dashboard/simulations`);
+  const workspace = () => page.locator('meta[name=csrf]').getAttribute('content').then((token) => token.split('.')[0]);
+  await page.getByText('Saturday opening').first().waitFor();
+  const before = await workspace();
+  // A name outlives the page.
+  await page.evaluate(() => document.addEventListener('replaced', () => (window.name = 'mixed')));
+  return async () => {
+    await page.waitForFunction((before) => !document.querySelector('meta[name=csrf]').content.startsWith(before), before);
+    assert.equal(await page.evaluate(() => window.name), '', 'no part was replaced by one of the other workspace');
+    assert.equal(await page.getByText('Saturday opening').count(), 0);
+    await page.close();
+  };
 }
 
 /** What the editor says while somebody types, and keeps while another form of the page is sent. */
