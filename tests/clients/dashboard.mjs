@@ -480,10 +480,40 @@ async function inspectHere(page, name) {
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
   await page.setViewportSize({ width: 360, height: 740 });
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (over > 0) violations.push(`${name} is ${over} px wider than 360 px`);
+  violations.push(...(await unreachable(page)).map((found) => `${name}: ${found}`));
   await page.setViewportSize({ width: 1280, height: 800 });
   await shots(page, name);
+}
+
+/** What somebody with a telephone cannot read: the page is wider than the screen, or a text is cut and nothing tells the rest. */
+function unreachable(page) {
+  return page.evaluate(() => {
+    const found = [];
+    const width = document.documentElement.scrollWidth;
+    if (width > 360) found.push(`the page is ${width} px wide`);
+    for (const element of document.body.querySelectorAll('*')) {
+      const { overflowX, clipPath } = getComputedStyle(element);
+      // What is clipped away as a whole is for screen readers.
+      if (!['hidden', 'clip'].includes(overflowX) || clipPath !== 'none' || !element.innerText?.trim()) continue;
+      if (element.scrollWidth > element.clientWidth && element.clientWidth && !element.closest('[title]')) found.push(`cut off: ${element.outerHTML.slice(0, 160)}`);
+    }
+    for (const row of document.querySelectorAll('.cards td')) {
+      if (row.innerText.trim() && row.getBoundingClientRect().right > 360) found.push(`outside: ${row.outerHTML.slice(0, 160)}`);
+      if (row.textContent && getComputedStyle(row).display === 'none') found.push(`hidden: ${row.outerHTML.slice(0, 160)}`);
+    }
+    return found;
+  });
+}
+
+/** The rail scrolls where it is higher than the window, down to its last button; between telephone and desktop, too. */
+async function railInALowWindow(page, path) {
+  for (const width of [1280, 768]) {
+    await page.setViewportSize({ width, height: 500 });
+    const button = page.locator('.rail').getByRole('button', { name: 'Sign out' });
+    await button.scrollIntoViewIfNeeded({ timeout: 2000 }).catch(() => violations.push(`${path}: no way to sign out at ${width} px`));
+    const box = await button.boundingBox();
+    if (!box || box.y + box.height > 500) violations.push(`${path}: the rail is cut at ${width} × 500`);
+  }
 }
 
 /** The page as it stands, in both schemes and on a telephone. */
@@ -512,11 +542,13 @@ async function inspect(storageState) {
       const shot = (size) => SHOTS && page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}${size}.png`) });
       await shot('');
       await page.setViewportSize({ width: 360, height: 740 });
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (over > 0) violations.push(`${path} is ${over} px wider than 360 px`);
       await shot('-360');
+      for (const open of [false, true]) {
+        if (open) await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
+        violations.push(...(await unreachable(page)).map((found) => `${path}${open ? ', opened' : ''}: ${found}`));
+      }
+      if (page === ours) await railInALowWindow(page, path);
       await page.setViewportSize({ width: 1280, height: 800 });
-      await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
       violations.push(...(await read(page)).map((found) => `${colorScheme} ${path}: ${found}`));
     }
     await own.close();
