@@ -274,6 +274,9 @@ pub fn table(label: &str, head: Markup, rows: Markup) -> Markup {
     }
 }
 
+/// What needs no name of a column: what the row is called, and a state.
+const UNLABELLED: &[&str] = &["<a class=\"name\"", "<strong", "<span class=\"st"];
+
 /// The rows with the name of its column at each cell: a card has no head. All texts are escaped here, so what looks like
 /// a tag is one.
 fn labelled(head: &str, rows: &str) -> String {
@@ -292,7 +295,9 @@ fn labelled(head: &str, rows: &str) -> String {
         match open {
             "<tr" => at = 0,
             "<td" | "<th" => {
-                let name = names.get(at).filter(|name| open == "<td" && !name.is_empty());
+                let content = after.split_once('>').map_or("", |(_, content)| content);
+                let speaks = UNLABELLED.iter().any(|start| content.starts_with(start));
+                let name = names.get(at).filter(|name| open == "<td" && !name.is_empty() && !speaks);
                 if let Some(name) = name {
                     text.push_str(" data-label=\"");
                     text.push_str(name);
@@ -472,13 +477,13 @@ mod tests {
         };
         let rows = html! {
             tr { td.fit { time { "<td>" } } td { "$1" } td { button { "Go" } } }
-            tr { th scope="row" { "x" } td {} td {} }
+            tr { td { a.name { "x" } } td {} td {} }
         };
         assert_eq!(
             labelled(&head.0, &rows.0),
             "<tr><td data-label=\"Who &amp; &lt;b&gt;\" class=\"fit\"><time>&lt;td&gt;</time></td>\
              <td data-label=\"Cost\">$1</td><td><button>Go</button></td></tr>\
-             <tr><th scope=\"row\">x</th><td data-label=\"Cost\"></td><td></td></tr>"
+             <tr><td><a class=\"name\">x</a></td><td data-label=\"Cost\"></td><td></td></tr>"
         );
     }
 
