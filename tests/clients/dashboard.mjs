@@ -315,11 +315,13 @@ async function twoTabs(context, page, email) {
   await elsewhere.close();
   await page.locator('#f-name').fill('Weekend desk');
   await page.locator('#f-instructions').fill('Answer at the weekend.');
+  const followed = await followedElsewhere(context);
   const tab = await context.newPage();
   await tab.goto(link);
   await tab.getByRole('button', { name: 'Join' }).click();
   await tab.getByRole('heading', { name: 'Overview' }).waitFor();
   await tab.close();
+  await followed();
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByText('Nothing was done').waitFor();
   await inspectHere(page, 'other-workspace');
@@ -328,6 +330,31 @@ async function twoTabs(context, page, email) {
   assert.equal(await page.locator('#f-instructions').inputValue(), 'Answer at the weekend.');
   await page.getByRole('button', { name: 'Create assistant' }).click();
   await page.getByRole('heading', { name: 'Weekend desk', level: 1 }).waitFor();
+}
+
+/**
+ * A page that is followed shows one workspace: when another tab opens another one, it loads again as a whole, and nothing of
+ * the one stands under the name of the other. Returns what is to be seen after that.
+ */
+async function followedElsewhere(context) {
+  const page = await context.newPage();
+  // Nothing is under way that lasts as long as the test needs; the page says so all the same.
+  await page.route('**/dashboard/simulations', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace('<main ', '<main data-live ') });
+  });
+  await page.goto(`${base}/dashboard/simulations`);
+  const workspace = () => page.locator('meta[name=csrf]').getAttribute('content').then((token) => token.split('.')[0]);
+  await page.getByText('Saturday opening').first().waitFor();
+  const before = await workspace();
+  // A name outlives the page.
+  await page.evaluate(() => document.addEventListener('replaced', () => (window.name = 'mixed')));
+  return async () => {
+    await page.waitForFunction((before) => !document.querySelector('meta[name=csrf]').content.startsWith(before), before);
+    assert.equal(await page.evaluate(() => window.name), '', 'no part was replaced by one of the other workspace');
+    assert.equal(await page.getByText('Saturday opening').count(), 0);
+    await page.close();
+  };
 }
 
 /** What the editor says while somebody types, and keeps while another form of the page is sent. */
@@ -453,10 +480,40 @@ async function inspectHere(page, name) {
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
   await page.setViewportSize({ width: 360, height: 740 });
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (over > 0) violations.push(`${name} is ${over} px wider than 360 px`);
+  violations.push(...(await unreachable(page)).map((found) => `${name}: ${found}`));
   await page.setViewportSize({ width: 1280, height: 800 });
   await shots(page, name);
+}
+
+/** What somebody with a telephone cannot read: the page is wider than the screen, or a text is cut and nothing tells the rest. */
+function unreachable(page) {
+  return page.evaluate(() => {
+    const found = [];
+    const width = document.documentElement.scrollWidth;
+    if (width > 360) found.push(`the page is ${width} px wide`);
+    for (const element of document.body.querySelectorAll('*')) {
+      const { overflowX, clipPath } = getComputedStyle(element);
+      // What is clipped away as a whole is for screen readers.
+      if (!['hidden', 'clip'].includes(overflowX) || clipPath !== 'none' || !element.innerText?.trim()) continue;
+      if (element.scrollWidth > element.clientWidth && element.clientWidth && !element.closest('[title]')) found.push(`cut off: ${element.outerHTML.slice(0, 160)}`);
+    }
+    for (const row of document.querySelectorAll('.cards td')) {
+      if (row.innerText.trim() && row.getBoundingClientRect().right > 360) found.push(`outside: ${row.outerHTML.slice(0, 160)}`);
+      if (row.textContent && getComputedStyle(row).display === 'none') found.push(`hidden: ${row.outerHTML.slice(0, 160)}`);
+    }
+    return found;
+  });
+}
+
+/** The rail scrolls where it is higher than the window, down to its last button; between telephone and desktop, too. */
+async function railInALowWindow(page, path) {
+  for (const width of [1280, 768]) {
+    await page.setViewportSize({ width, height: 500 });
+    const button = page.locator('.rail').getByRole('button', { name: 'Sign out' });
+    await button.scrollIntoViewIfNeeded({ timeout: 2000 }).catch(() => violations.push(`${path}: no way to sign out at ${width} px`));
+    const box = await button.boundingBox();
+    if (!box || box.y + box.height > 500) violations.push(`${path}: the rail is cut at ${width} × 500`);
+  }
 }
 
 /** The page as it stands, in both schemes and on a telephone. */
@@ -485,11 +542,13 @@ async function inspect(storageState) {
       const shot = (size) => SHOTS && page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}${size}.png`) });
       await shot('');
       await page.setViewportSize({ width: 360, height: 740 });
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (over > 0) violations.push(`${path} is ${over} px wider than 360 px`);
       await shot('-360');
+      for (const open of [false, true]) {
+        if (open) await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
+        violations.push(...(await unreachable(page)).map((found) => `${path}${open ? ', opened' : ''}: ${found}`));
+      }
+      if (page === ours) await railInALowWindow(page, path);
       await page.setViewportSize({ width: 1280, height: 800 });
-      await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
       violations.push(...(await read(page)).map((found) => `${colorScheme} ${path}: ${found}`));
     }
     await own.close();

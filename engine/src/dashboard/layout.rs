@@ -209,7 +209,7 @@ fn rail(frame: &Frame) -> Markup {
             nav aria-label="Pages of the dashboard" {
                 @for group in PLACES { ul { @for place in *group { li { (entry(frame, place)) } } } }
             }
-            div.who {
+            div.who title={ (frame.workspace_name) ", " (frame.person_email) } {
                 strong dir="auto" title=(frame.workspace_name) { (frame.workspace_name) }
                 span title=(frame.person_email) { (frame.person_email) }
                 (sign_out(frame))

@@ -107,14 +107,10 @@ pub fn rows_of(frame: &Frame, rows: &[Value], assistants: &Value) -> Markup {
         html! {
             @for call in rows {
                 @let assistant = name_of(assistants, text(call, "assistant_id"));
-                @let started = when(frame, text(call, "started_at"));
                 tr {
-                    td.fit.wide { (started) }
-                    td.cap.far {
-                        a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) }
-                        span.two.narrow { (started) " · " bdi { (assistant) } }
-                    }
-                    td.cap.wide dir="auto" { (assistant) }
+                    td.fit.wide { (when(frame, text(call, "started_at"))) }
+                    td.cap { a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) } }
+                    td.cap.wide dir="auto" title=(assistant) { (assistant) }
                     td.wrap.wide dir="auto" { (gist(call)) }
                     td.fit { (state(call)) }
                     td.num.fit.wide { (length(call)) }
@@ -247,11 +243,15 @@ fn filters(frame: &Frame, assistants: &Value) -> Markup {
     let schema =
         frame.schemas.iter().find(|(id, _)| *id == "list_calls").map_or(&Value::Null, |(_, schema)| schema);
     let most = at(schema, "properties/search/maxLength").as_u64();
+    let is_narrowed = NAMES.iter().any(|name| {
+        !matches!(*name, "search" | "sort" | "order" | "page" | "limit") && !asked(frame, name).is_empty()
+    });
     html! {
         form.filters method="get" action="/dashboard/calls" role="search" data-auto {
             label.search { "Search" input type="search" name="search" value=(asked(frame, "search")) maxlength=[most] dir="auto" placeholder="Words, a number, an id"; }
             button { "Search" }
-            div.rest {
+            // On a telephone they are behind a button; the stylesheet opens them where there is room.
+            details.rest open[is_narrowed] { summary.button { "Filters" } div {
             label { "Assistant"
                 select name="assistant_id" {
                     option value="" { "Any" }
@@ -278,7 +278,7 @@ fn filters(frame: &Frame, assistants: &Value) -> Markup {
             }
             label { "From (UTC)" input type="date" name="date_from" value=(asked(frame, "date_from")); }
             label { "To (UTC)" input type="date" name="date_to" value=(asked(frame, "date_to")); }
-            }
+            } }
             @for name in ["sort", "order", "limit"] {
                 @if !asked(frame, name).is_empty() { input type="hidden" name=(name) value=(asked(frame, name)); }
             }

@@ -228,7 +228,7 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
     for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
         rows.push((text(call, "started_at"), html! {
             td.fit.wide { (when(frame, text(call, "started_at"))) }
-            td.fit { (status(Tone::Bad, "Call failed")) span.two.narrow { (when(frame, text(call, "started_at"))) } }
+            td.fit { (status(Tone::Bad, "Call failed")) }
             td { a.name href=(link("/dashboard/calls", text(call, "id"))) { (why(text(call, "ended_reason"))) } }
             td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
         }));
@@ -240,7 +240,7 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
             text(run, "created_at"),
             html! {
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
-                td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) span.two.narrow { (when(frame, text(run, "created_at"))) } }
+                td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) }
                 td { a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" {
                     @if error.is_empty() { "An evaluation failed." } @else { (error) }
                 } }

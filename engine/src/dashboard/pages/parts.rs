@@ -66,7 +66,7 @@ pub fn date(frame: &Frame, at: &str) -> Markup {
     html! {
         @if at.is_empty() { span.none { "–" } }
         @else { time datetime=(at) title=(exact(at)) data-date="short" { (minutes) " UTC" } }
-        @if let Some(relative) = relative { " " span.dim { "· " (relative) } }
+        @if let Some(relative) = relative { " " span.dim.ago { span { "· " } (relative) } }
     }
 }
 
@@ -264,13 +264,61 @@ pub fn empty(sentence: &str, button: Option<(&str, &str)>, docs: (&str, &str)) -
     }
 }
 
-/// A table that scrolls by itself where it is wider than the page.
+/// A table that scrolls by itself where it is wider than the page; on a telephone, each row is a card.
 pub fn table(label: &str, head: Markup, rows: Markup) -> Markup {
+    let rows = PreEscaped(labelled(&head.0, &rows.0));
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(label) {
+        div.scroll.cards tabindex="0" role="region" aria-label=(label) {
             table { thead { tr { (head) } } tbody { (rows) } }
         }
     }
+}
+
+/// What needs no name of a column: what the row is called, and a state.
+const UNLABELLED: &[&str] = &["<a class=\"name\"", "<strong", "<span class=\"st"];
+
+/// The rows with the name of its column at each cell: a card has no head. All texts are escaped here, so what looks like
+/// a tag is one.
+fn labelled(head: &str, rows: &str) -> String {
+    let names: Vec<String> = head.split("<th").skip(1).map(column).collect();
+    let mut text = String::with_capacity(rows.len() * 5 / 4);
+    let (mut rest, mut at) = (rows, 0);
+    while let Some(begin) = rest.find("<t") {
+        let (before, tag) = rest.split_at(begin);
+        let (open, after) = tag.split_at(tag.len().min(3));
+        text.push_str(before);
+        text.push_str(open);
+        rest = after;
+        if !after.starts_with([' ', '>']) {
+            continue;
+        }
+        match open {
+            "<tr" => at = 0,
+            "<td" | "<th" => {
+                let content = after.split_once('>').map_or("", |(_, content)| content);
+                let speaks = UNLABELLED.iter().any(|start| content.starts_with(start));
+                let name = names.get(at).filter(|name| open == "<td" && !name.is_empty() && !speaks);
+                if let Some(name) = name {
+                    text.push_str(" data-label=\"");
+                    text.push_str(name);
+                    text.push('"');
+                }
+                at += 1;
+            }
+            _ => {}
+        }
+    }
+    text + rest
+}
+
+/// The name in a cell of the head: without the arrow of its order, and empty where only screen readers have one.
+fn column(cell: &str) -> String {
+    let content = cell.split_once('>').map_or("", |(_, content)| content);
+    let content = content.split("<span").next().unwrap_or_default();
+    let texts = content.split('<').enumerate();
+    texts
+        .map(|(at, part)| if at == 0 { part } else { part.split_once('>').map_or("", |(_, text)| text) })
+        .collect()
 }
 
 /// A head and what belongs to it.
@@ -419,6 +467,24 @@ mod tests {
         ] {
             assert_eq!(relative(now, now - ago_s * 1000).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn cells_have_the_names_of_their_columns() {
+        let head = html! {
+            th scope="col" { a.sort href="/?a=1" { "Who & <b>" span { " ↓" } } } th.num scope="col" { "Cost" }
+            th { span.vh { "Actions" } }
+        };
+        let rows = html! {
+            tr { td.fit { time { "<td>" } } td { "$1" } td { button { "Go" } } }
+            tr { td { a.name { "x" } } td {} td {} }
+        };
+        assert_eq!(
+            labelled(&head.0, &rows.0),
+            "<tr><td data-label=\"Who &amp; &lt;b&gt;\" class=\"fit\"><time>&lt;td&gt;</time></td>\
+             <td data-label=\"Cost\">$1</td><td><button>Go</button></td></tr>\
+             <tr><td><a class=\"name\">x</a></td><td data-label=\"Cost\"></td><td></td></tr>"
+        );
     }
 
     #[test]

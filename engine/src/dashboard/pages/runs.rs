@@ -154,7 +154,7 @@ fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup 
                 html! { @for one in evaluations {
                     tr {
                         td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Passed")), Some(false) => (status(Tone::Bad, "Failed")), None => (status(Tone::Warn, "Not decided")) } }
-                        td dir="auto" { (criterion(one)) @if at(one, "passed") != true { span.two.narrow { (text(one, "reason")) } } }
+                        td dir="auto" { (criterion(one)) }
                         td.wide dir="auto" { (text(one, "reason"))
                             @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } }
                             @else if at(one, "passed") == false && !rows.is_empty() { " " a href={ "#" (timeline::missing_id(mark(one, rows).index)) } { "Show where" } }
