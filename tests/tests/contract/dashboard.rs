@@ -2,7 +2,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_tests::World;
-use sidetone_tests::visitor::{Visitor, text};
+use sidetone_tests::visitor::{Visitor, key_in, text};
 
 /// What every page is sent with; the hash is the stylesheet's.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-…'; img-src 'self' data:; connect-src 'self'; \
@@ -11,18 +11,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 's
 /// An address that no other test uses.
 fn address(name: &str) -> String {
     format!("{name}-{}@practice.example", std::process::id())
-}
-
-/// The key that a page shows once.
-fn key_in(page: &str) -> &str {
-    let at = page.find("sidetone_").expect("a key");
-    &page[at..at + "sidetone_".len() + 49]
-}
-
-/// The API, with a key that is made in the workspace of a visitor.
-fn api_of(world: &World, visitor: &mut Visitor) -> World {
-    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Test")]);
-    world.with_key(key_in(&text(&made)))
 }
 
 #[test]
@@ -272,7 +260,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
     let world = World::new();
     let mut visitor = Visitor::new(&world);
     visitor.sign_in(&address("long"));
-    let filler = api_of(&world, &mut visitor);
+    let filler = visitor.api(&world);
     let create = |n: usize| {
         let url = "https://booking.example.com/slots";
         let tool = json!({"name": format!("tool_{n}"), "url": url, "parameters": {"type": "object"}});
@@ -305,7 +293,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
 fn a_batch_has_a_page_that_counts_its_runs() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("batch"));
-    let api = api_of(&world, &mut visitor);
+    let api = visitor.api(&world);
     let assistant = api.assistant().id;
     let simulations: Vec<String> = (0..3).map(|_| api.simulation_of(&assistant).id).collect();
     let page = text(&visitor.get("/dashboard/simulations"));
@@ -337,7 +325,7 @@ fn a_batch_has_a_page_that_counts_its_runs() {
 fn the_overview_shows_over_time_how_long_callers_waited() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("waits"));
-    let api = api_of(&world, &mut visitor);
+    let api = visitor.api(&world);
     let simulation = api.simulation();
     let run = api.post(format!("/simulations/{}/runs", simulation.id), json!({"mode": "voice"})).created();
     api.settle(run["id"].as_str().unwrap());

@@ -21,6 +21,7 @@ mod dashboard_first_workspace;
 mod dashboard_google;
 mod dashboard_operator;
 mod dashboard_people;
+mod dashboard_runs;
 mod dashboard_sign_in;
 mod dashboard_sign_up;
 mod dashboard_workspaces;

@@ -70,6 +70,14 @@ pub fn date(frame: &Frame, at: &str) -> Markup {
     }
 }
 
+/// A date to the second, for things that began within a minute of each other.
+pub fn to_the_second(at: &str) -> Markup {
+    html! {
+        @if at.is_empty() { span.none { "–" } }
+        @else { time datetime=(at) title=(exact(at)) data-date="second" { (exact(at)) } }
+    }
+}
+
 /// `2026-11-24 12:46:15 UTC`
 fn exact(at: &str) -> String {
     format!("{} UTC", at.get(..19).unwrap_or(at).replace('T', " "))
