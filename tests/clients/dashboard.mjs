@@ -198,6 +198,14 @@ async function walk(email, scripts) {
     assert.equal(await page.getByLabel('Includes').getAttribute('aria-invalid'), 'true');
     assert.ok(page.url().endsWith('/simulations/scenarios/new'), 'the address is that of the page');
     await page.getByLabel('Includes').fill('open at ten');
+    // Another row begins with the choices of the one before, and without its text.
+    const last = (name) => page.locator(`.rowform [data-name=${name}]`).last();
+    await last('kind').selectOption('transcript_excludes');
+    await page.getByRole('button', { name: 'Add one' }).click();
+    const begun = await Promise.all(['kind', 'role', 'includes'].map((name) => last(name).inputValue()));
+    assert.deepEqual(begun, ['transcript_excludes', 'assistant', '']);
+    await page.getByRole('button', { name: 'Remove' }).last().click();
+    await last('kind').selectOption('transcript');
   } else await page.getByLabel('Evaluations').fill('[{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]');
   await page.getByRole('button', { name: 'Create scenario' }).click();
   await page.waitForURL(/scenarios\/\w+_/);

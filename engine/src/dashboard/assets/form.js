@@ -158,7 +158,9 @@ for (const field of all('textarea[data-rows]')) {
     rows.children[at]?.querySelector(`[data-name="${name}"]`)?.setAttribute('aria-invalid', 'true');
   }
   add.addEventListener('click', () => {
-    row({}).querySelector('select, input').focus();
+    // It begins with the choices of the row before: one that reads other turns than it could pass for a wrong reason.
+    const choices = rows.lastElementChild?.querySelectorAll('select') ?? [];
+    row(Object.fromEntries([...choices].map(({ dataset, value }) => [dataset.name, value]))).querySelector('select, input').focus();
     write();
   });
   rows.addEventListener('input', write);
