@@ -96,10 +96,11 @@ async function walk(email, scripts) {
   await go(assistant);
   await page.getByLabel('find_appointment').check();
   await page.getByRole('button', { name: 'Save tools' }).click();
-  await page.getByText('1 attached').waitFor();
+  // The document of the template is attached, too.
+  await page.getByText('1 attached').nth(1).waitFor();
   await page.getByLabel('Opening hours').check();
   await page.getByRole('button', { name: 'Save knowledge' }).click();
-  await page.getByText('1 attached').nth(1).waitFor();
+  await page.getByText('2 attached').waitFor();
 
   // What was typed is not lost, and the summary leads to the field.
   await page.locator('#f-name').fill('');
