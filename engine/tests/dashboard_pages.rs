@@ -52,6 +52,7 @@ fn frame(page: &Page, case: &Value) -> Frame {
         base: case["base"].clone(),
         typed: texts("typed"),
         carriers: vec!["twilio", "telnyx", "plivo", "vonage"],
+        has_mail: case["has_mail"] != false,
         has_style: case["has_style"] != false,
         notice: case["notice"].as_str().map(str::to_owned),
         secret_once: case.get("secret").cloned(),

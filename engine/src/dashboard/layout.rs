@@ -301,7 +301,7 @@ fn messages(frame: &Frame) -> Markup {
     html! {
         @if let Some(problem) = &frame.problem { (problem_summary(frame, problem)) }
         @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
-        @if let Some(secret) = &frame.secret_once { (secret_once(secret)) }
+        @if let Some(secret) = &frame.secret_once { (secret_once(frame, secret)) }
     }
 }
 
@@ -332,7 +332,7 @@ fn lower(message: &str) -> String {
 
 /// A secret that is shown once: a key, what signs requests, a link to join. A link to talk is shown
 /// where it belongs: beside the assistant.
-fn secret_once(answer: &Value) -> Markup {
+fn secret_once(frame: &Frame, answer: &Value) -> Markup {
     let join = answer.get("invitation").is_some();
     let secrets =
         [("key", "API key", true), ("signing_secret", "Signing secret", true), ("url", "Invitation", join)];
@@ -345,7 +345,9 @@ fn secret_once(answer: &Value) -> Markup {
             div.once role="status" {
                 @if join {
                     p { strong { "Invitation for " (text(answer, "invitation/email")) }
-                        @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else { " – no mail could be sent. Give them this link:" } }
+                        @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else if frame.has_mail { " – no mail could be sent. Give them this link:" } @else { " – no mail is set up here. Give them this link:" } }
+                    @if answer["replaces"] == true { p { "It replaces the invitation that this address had: the earlier link is good no more." } }
+                    @if !frame.has_mail { p { (form::WITHOUT_MAIL) } }
                 } @else { p { strong { (called) } " – copy it now. It is not shown again." } }
                 div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
             }

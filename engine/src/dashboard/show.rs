@@ -73,6 +73,7 @@ pub(super) async fn page(
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         carriers: visit.services().config().carriers.names().collect(),
+        has_mail: visit.services().config().mail.is_some(),
         has_style: visit.has_style(),
         secret_once: outcome.secret_once,
         continues: Vec::new(),

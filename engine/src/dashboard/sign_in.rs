@@ -282,8 +282,9 @@ pub(super) fn ask_address(
     next: &str,
     error: Option<&Error>,
 ) -> Response<Bytes> {
-    let google = visit.services().config().google.is_some();
-    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, google, next, problem, csrf }))
+    let config = visit.services().config();
+    let (google, logged) = (config.google.is_some(), config.mail.is_none());
+    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, logged, google, next, problem, csrf }))
 }
 
 fn ask_code(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {

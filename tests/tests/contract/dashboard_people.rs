@@ -259,3 +259,33 @@ fn what_is_done_about_people_is_in_the_audit_log() {
     // The other workspace's log knows nothing of it.
     assert_eq!(leaver.get("/dashboard/api/audit").json, Value::Array(Vec::new()));
 }
+
+/// Without mail, an admin is told what to hand over, and an earlier link that is good no more is no surprise.
+#[test]
+fn without_mail_the_pages_say_what_to_hand_over() {
+    let world = World::new();
+    let mut admin = Visitor::signed_in(&world, &address("mailless"));
+    let page = text(&admin.get(PEOPLE));
+    assert!(page.contains("No mail is set up here") && page.contains("server's log"), "{page}");
+    let guest = address("guest");
+    let fields = [("email", guest.as_str()), ("role", "member")];
+    let first = text(&admin.act("invite_person", PEOPLE, &fields));
+    let notice = |page: &str| {
+        page.split("<div class=\"once\"").nth(1).unwrap().split("</div></div>").next().unwrap().to_owned()
+    };
+    assert!(notice(&first).contains("Give them this link") && notice(&first).contains("server's log"));
+    assert!(!first.contains("earlier link"), "{first}");
+    let link = |page: &str| {
+        let at = page.find("/dashboard/join?token=").expect("a link");
+        page[at..].split(['<', '"']).next().unwrap().to_owned()
+    };
+    let second = text(&admin.act("invite_person", PEOPLE, &fields));
+    assert!(notice(&second).contains("the earlier link is good no more"), "{second}");
+    let mut invited = Visitor::new(&world);
+    let to = invited.get(&link(&first)).header("location").unwrap().to_owned();
+    let page = text(&invited.get(&to));
+    assert!(page.contains("You are invited") && page.contains("your code will be in the server's log"), "{page}");
+    invited.sign_in(&guest);
+    assert_eq!(invited.get(&link(&first)).status, 404);
+    assert_eq!(invited.get(&link(&second)).status, 200);
+}

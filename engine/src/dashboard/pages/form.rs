@@ -15,6 +15,10 @@ use crate::operations::schema::MAX_BYTES;
 /// Texts that may be longer than this have a field of several lines.
 const ONE_LINE_MAX: u64 = 300;
 
+/// How somebody who is invited signs in where no mail is set up.
+pub const WITHOUT_MAIL: &str = "To sign in, they open the link and ask for a code. The code is written to the server's log: \
+    whoever runs this server reads it there, and passes it on.";
+
 /// Problems that are told at one field.
 const WRONG_MAX: usize = 5;
 
