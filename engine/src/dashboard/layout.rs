@@ -316,7 +316,7 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
             @else {
                 p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {
-                    li { a href={ "#" (control_id(field)) } { (about(field)) } ": " (prose(&lower(message))) }
+                    li { a href={ "#" (control_id(form::in_json(frame, field).map_or(field, |(name, _)| name))) } { (prose(&about(frame, field))) } ": " (prose(&lower(message))) }
                 } }
             }
             p.help { code { (text(error, "code")) } @if !text(error, "request_id").is_empty() { " · " code { (text(error, "request_id")) } } }
@@ -327,6 +327,10 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
 fn lower(message: &str) -> String {
     let text = sentence(message);
     let mut chars = text.chars();
+    // `EOF`, `URL` and the like stay as they are.
+    if text.chars().nth(1).is_some_and(char::is_uppercase) {
+        return text;
+    }
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
 }
 

@@ -415,6 +415,46 @@ fn a_problem_in_a_row_names_the_row() {
         text(&visitor.act("create_simulation_scenario", "/dashboard/simulations/scenarios/new", &scenario));
     assert!(page.contains("Evaluations, row 2: includes"), "{page}");
     assert!(page.contains("data-within=\"evaluations[1].includes\""), "{page}");
+    assert!(page.contains("href=\"#f-evaluations\""), "{page}");
+}
+
+/// A problem deep in JSON says where, and what is cut short keeps its name.
+#[test]
+fn a_problem_in_json_names_its_path() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("deep"));
+    let mut told = |parameters: &str| {
+        let tool = [("name", "book"), ("url", "https://tools.example/book"), ("parameters", parameters)];
+        text(&visitor.act("create_tool", "/dashboard/tools/new", &tool))
+    };
+    let page = told(r#"{"type": "object", "properties": {"date": {"type": "strin"}}}"#);
+    let path = "<code>parameters.properties.date.type</code>";
+    assert!(page.contains(&format!("<a href=\"#f-parameters\">Parameters, {path}</a>: must be one of")), "{page}");
+    assert!(page.contains(&format!("-wrong\" data-within=\"parameters.properties.date.type\">{path}: Must be")), "{page}");
+    let page = told("{");
+    assert!(page.contains("</a>: EOF while parsing") && !page.contains("eOF"), "{page}");
+}
+
+#[test]
+fn a_number_that_does_not_fit_is_told_at_its_field() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("numbers"));
+    let desk = [("name", "Desk"), ("instructions", "Be kind.")];
+    for (operation, at, field, typed, told) in [
+        ("create_assistant", "/dashboard/assistants/new", "speech.speed", "99", "Must be at most 2."),
+        ("create_assistant", "/dashboard/assistants/new", "speech.speed", "fast", "Must be a number, such as 1"),
+        ("update_workspace", "/dashboard/settings", "runs_at_once", "2.5", "Must be a whole number, such as"),
+        ("update_workspace", "/dashboard/settings", "monthly_spend_limit_microusd", "much", "Must be an amount in US dollars"),
+    ] {
+        let mut fields = vec![desk[0], (field, typed)];
+        if operation == "create_assistant" {
+            fields.push(desk[1]);
+        }
+        let page = text(&visitor.act(operation, at, &fields));
+        let id = format!("id=\"f-{}-wrong\">{told}", field.replace('.', "-"));
+        assert!(page.contains(&id), "{field}: {page}");
+        assert!(page.contains("One field needs a change") && !page.contains("not a string"), "{page}");
+    }
 }
 
 #[test]

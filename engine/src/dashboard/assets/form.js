@@ -78,6 +78,17 @@ for (const field of all('form.edit .field :is(input, textarea)[id]:not([type=che
   field.addEventListener('change', () => tell(field, wrong(field)));
 }
 
+// What the browser refuses to send is told at its field, too, and what hides the field opens.
+document.addEventListener(
+  'invalid',
+  ({ target }) => {
+    if (!target.closest('form.edit .field') || !target.id) return;
+    for (let hides = target.closest('details:not([open])'); hides; hides = hides.closest('details:not([open])')) hides.open = true;
+    tell(target, wrong(target) || target.validationMessage);
+  },
+  true,
+);
+
 /** A control for a property of a schema. */
 function control(name, property, value) {
   const label = document.createElement('label');

@@ -190,11 +190,12 @@ impl<'a> Form<'a> {
             .filter(|(field, _)| *field == name || under(field, name))
             .take(WRONG_MAX)
             .collect();
-        let told = here.iter().map(|(field, message)| match row(field) {
-            Some((_, row, part)) => {
+        let told = here.iter().map(|(field, message)| match (in_json(self.frame, field), row(field)) {
+            (Some(_), _) => format!("`{field}`: {}", sentence(message)),
+            (None, Some((_, row, part))) => {
                 format!("Row {row}, {}: {}", label(part).to_lowercase(), sentence(message))
             }
-            None => sentence(message),
+            (None, None) => sentence(message),
         });
         let told: Vec<String> = told.collect();
         let within = here.iter().map(|(field, _)| *field).filter(|field| *field != name);
@@ -434,12 +435,27 @@ pub fn label(name: &str) -> String {
     words(name)
 }
 
-/// What a problem is about: `evaluations[1].includes` → `Evaluations, row 2: includes`.
-pub fn about(field: &str) -> String {
-    match row(field) {
-        Some((list, row, part)) => format!("{}, row {row}: {}", label(list), label(part).to_lowercase()),
-        None => label(field),
+/// What a problem is about: `evaluations[1].includes` → `Evaluations, row 2: includes`; within JSON that somebody typed, the
+/// whole path.
+pub fn about(frame: &Frame, field: &str) -> String {
+    match (in_json(frame, field), row(field)) {
+        (Some((name, _)), _) => format!("{}, `{field}`", label(name)),
+        (None, Some((list, row, part))) => {
+            format!("{}, row {row}: {}", label(list), label(part).to_lowercase())
+        }
+        (None, None) => label(field),
     }
+}
+
+/// The field of a form that holds JSON, and the path in it, of a problem such as `parameters.properties.date.type`.
+pub fn in_json<'f>(frame: &Frame, field: &'f str) -> Option<(&'f str, &'f str)> {
+    let end = field.find(['.', '['])?;
+    let (name, path) = field.split_at(end);
+    let is_json = |schema: &Value| {
+        let property = &schema["properties"][name];
+        kind(property) == "object" && property.get("properties").is_none() && property.get("anyOf").is_none()
+    };
+    frame.schemas.iter().any(|(_, schema)| is_json(schema)).then_some((name, path))
 }
 
 /// The list, the number of the row and the part of it that a field such as `evaluations[1].includes` names.
@@ -468,16 +484,4 @@ fn kind(schema: &Value) -> &str {
 
 fn under(field: &str, name: &str) -> bool {
     field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_in_a_row_names_the_row() {
-        assert_eq!(about("evaluations[1].includes"), "Evaluations, row 2: includes");
-        assert_eq!(about("speech.speed"), "Speed");
-        assert_eq!(about("keyterms"), "Keyterms");
-    }
 }
