@@ -210,6 +210,38 @@ fn the_audit_log_says_who_changed_what() {
     assert!(text(&admin.get("/dashboard/audit")).contains("delete_assistant"));
 }
 
+/// What still exists is called by its name.
+#[test]
+fn the_page_of_the_audit_log_names_what_was_changed() {
+    let world = World::new();
+    let mut admin = Visitor::signed_in(&world, &address("names"));
+    let api = admin.api(&world);
+    let id = |path: &str, body: Value| api.post(path, body).created()["id"].as_str().unwrap().to_owned();
+    let assistant = api.assistant().id;
+    let persona = id("/simulations/personas", json!({"name": "Hurried parent", "system_prompt": "Be brief."}));
+    let evaluations = json!([{"kind": "transcript", "role": "assistant", "includes": "never said"}]);
+    let scenario = json!({"name": "Saturday opening", "instructions": "Ask.", "evaluations": evaluations});
+    let scenario = id("/simulations/scenarios", scenario);
+    let simulation = json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario});
+    let simulation = id("/simulations", simulation);
+    let run = id(&format!("/simulations/{simulation}/runs"), json!({"mode": "chat"}));
+    api.settle(&run);
+    let page = text(&admin.get("/dashboard/audit"));
+    let page = page.split("<main").nth(1).expect("the content").to_owned();
+    let name = "Hurried parent × Saturday opening";
+    for (id, name) in
+        [(&persona, "Hurried parent"), (&scenario, "Saturday opening"), (&simulation, name)]
+    {
+        assert!(page.contains(&format!("title=\"{id}\" dir=\"auto\">{name}</a>")), "{name}: {page}");
+    }
+    let key = api.get("/keys").ok().json[0]["id"].as_str().unwrap().to_owned();
+    assert!(page.contains(&format!("title=\"{key}\" dir=\"auto\">Test</a>")), "{page}");
+    // So does the overview of what failed.
+    let overview = text(&admin.get("/dashboard"));
+    let failed = overview.split("aria-label=\"What failed lately\"").nth(1).expect("a run failed");
+    assert!(failed.split("</table>").next().unwrap().contains(name), "{failed}");
+}
+
 #[test]
 fn what_is_done_about_people_is_in_the_audit_log() {
     let world = World::new();

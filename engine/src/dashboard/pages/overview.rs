@@ -11,7 +11,7 @@ use crate::dashboard::pages::parts::{
     Tone, at, clock, counted, day, empty, grouped, link, list, money, name_of, number, read, section, span,
     status, table, text, when,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{choices_of, read_of};
 
 /// The page.
 pub const PAGE: Page = Page {
@@ -22,6 +22,7 @@ pub const PAGE: Page = Page {
         Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "50")], after: "" },
         read_of("get_workspace"),
         read_of("list_assistants"),
+        choices_of("list_simulations"),
     ],
     forms: &[],
     render,
@@ -63,7 +64,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     }
                     (latency(&bars, calls, rows))
                 }
-                (failed(frame, rows, list(runs, "runs"), assistants))
+                (failed(frame, rows, list(runs, "runs"), assistants, read(answers, 4)))
                 @if !rows.is_empty() {
                     section.part {
                         div.row { h2 { "Latest calls" } a href="/dashboard/calls" { "All calls" } }
@@ -223,7 +224,13 @@ fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
     }
 }
 
-fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) -> Markup {
+fn failed(
+    frame: &Frame,
+    calls: &[Value],
+    runs: &[Value],
+    assistants: &Value,
+    simulations: &Value,
+) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
     for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
         rows.push((text(call, "started_at"), html! {
@@ -241,9 +248,10 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
             html! {
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
                 td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) span.two.narrow { (when(frame, text(run, "created_at"))) } }
-                td { a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" {
-                    @if error.is_empty() { "An evaluation failed." } @else { (error) }
-                } }
+                td {
+                    a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                    span.two dir="auto" { @if error.is_empty() { "An evaluation failed." } @else { (error) } }
+                }
                 td.cap.wide dir="auto" { (name_of(assistants, text(run, "assistant_id"))) }
             },
         ));
