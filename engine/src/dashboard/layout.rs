@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, about, control_id, problems, sentence};
-use crate::dashboard::pages::parts::{copy, here, icon, prose, snippet, text};
+use crate::dashboard::pages::parts::{asked, copy, here, icon, prose, snippet, text};
 use crate::operations::by_id;
 
 /// The places of the rail: address, icon, name. The first of each group begins it.
@@ -31,6 +31,9 @@ const SETTINGS: &[&str] =
 
 /// The places of the bottom bar on a telephone; the others are behind "More".
 const BAR: usize = 4;
+
+/// The parameter of a page's address that names the delivery which was queued.
+pub const DELIVERY: &str = "delivery";
 
 /// The strip above a page's content.
 #[derive(Default)]
@@ -300,9 +303,15 @@ fn api(frame: &Frame, calls: &[Call<'_>], no_call: Option<&str>) -> Markup {
 fn messages(frame: &Frame) -> Markup {
     html! {
         @if let Some(problem) = &frame.problem { (problem_summary(frame, problem)) }
-        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
+        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) (queued(frame)) } }
         @if let Some(secret) = &frame.secret_once { (secret_once(frame, secret)) }
     }
+}
+
+/// The way to a delivery that was queued, which the address names.
+fn queued(frame: &Frame) -> Markup {
+    let delivery = asked(frame, DELIVERY);
+    html! { @if delivery.starts_with("dlv_") { " " a href={ "#" (delivery) } { "Show the delivery" } } }
 }
 
 /// What failed: the sentence, its code, and a link to each field.

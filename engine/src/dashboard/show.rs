@@ -233,6 +233,7 @@ fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
 fn notice(done: &str) -> Option<String> {
     let known = operations::by_id(done).is_some() || super::forms::OWN.contains(&done);
     let word = match done.split('_').next()? {
+        "test" | "redeliver" => "Queued: the delivery is sent in a moment.",
         "create" | "bind" => "Created.",
         "update" | "set" | "restore" => "Saved.",
         "delete" | "unbind" => "Deleted.",

@@ -464,3 +464,35 @@ fn the_address_of_a_form_leads_to_the_dashboard() {
     let response = visitor.get("/dashboard/do/create_tool");
     assert_eq!((response.status, response.header("location")), (303, Some("/dashboard")));
 }
+
+/// What is only queued is not called done, and its delivery is a click away.
+#[test]
+fn the_test_of_a_webhook_says_that_it_is_queued() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("queued"));
+    let api = visitor.api(&world);
+    let webhook = json!({"url": "https://dental.example.com/events", "events": ["call.ended"]});
+    let id = api.post("/webhooks", webhook).created()["id"].as_str().unwrap().to_owned();
+    let here = format!("/dashboard/webhooks/{id}");
+    let page = text(&visitor.get(&here));
+    let form = page.split("action=\"/dashboard/do/test_webhook\"").nth(1).expect("a form");
+    let then = form.split("name=\"_then\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let sent = visitor.act("test_webhook", &here, &[("id", &id), ("_then", &then)]);
+    let page = text(&visitor.get(sent.header("location").unwrap()));
+    let notice = page.split("<p class=\"notice\"").nth(1).unwrap().split("</p>").next().unwrap();
+    assert!(notice.contains("Queued") && !notice.contains("Done"), "{notice}");
+    let delivery = notice.split("href=\"#").nth(1).expect("a link").split('"').next().unwrap();
+    assert!(page.contains(&format!("<tr id=\"{delivery}\">")), "{delivery}: {page}");
+}
+
+/// No answer is told with what to check.
+#[test]
+fn the_test_of_a_tool_says_why_there_is_no_answer() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("unreached"));
+    let api = visitor.api(&world);
+    let tool = json!({"name": "book", "url": "https://nowhere.invalid/book", "timeout_ms": 1000});
+    let id = api.post("/tools", tool).created()["id"].as_str().unwrap().to_owned();
+    let page = text(&visitor.act("test_tool", &format!("/dashboard/tools/{id}"), &[("id", &id), ("arguments", "{}")]));
+    assert!(page.contains("The tool could not be reached.") && page.contains("Check the host name"), "{page}");
+}
