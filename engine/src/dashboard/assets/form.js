@@ -221,6 +221,10 @@ for (const radio of all('input[data-take]')) {
   if (radio.value === 'mine') field?.addEventListener('input', ({ isTrusted }) => isTrusted && (radio.checked = true));
 }
 
+/** Forms of one thing are saved together: its tools and documents have operations of their own. Their buttons say so. */
+const together = [...all('form.edit')].filter((form) => form.elements._revision);
+if (together.length > 1) for (const form of together) form.querySelector('button:not([type=button])').textContent = 'Save all';
+
 /** What was typed is not lost by leaving the page, nor by sending another form of it. */
 let sent = null;
 for (const form of all('form.edit')) {
@@ -230,8 +234,7 @@ for (const form of all('form.edit')) {
 document.addEventListener('submit', (event) => {
   const { target, defaultPrevented } = event;
   if (defaultPrevented) return;
-  // Forms of one thing are saved together: its tools and documents have operations of their own.
-  const others = [...changed].filter((form) => form !== target && form.elements._revision && target.elements._revision);
+  const others = together.includes(target) ? together.filter((form) => form !== target && changed.has(form)) : [];
   if (!others.length) return void (sent = target);
   event.preventDefault();
   saveAll(target, others);
@@ -243,7 +246,8 @@ async function saveAll(form, others) {
     const body = new URLSearchParams(new FormData(other));
     const answer = await fetch(other.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null);
     if (answer?.type !== 'opaqueredirect') {
-      say(`Nothing else was saved: “${other.querySelector('button:not([type=button])').textContent}” failed. Press it to see why.`);
+      const part = other.closest('section')?.querySelector('h2')?.textContent ?? 'Assistant';
+      say(`Nothing else was saved: the part “${part}” has a problem. Press its button to see it.`);
       enableForms();
       return;
     }
