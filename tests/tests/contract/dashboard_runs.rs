@@ -82,3 +82,40 @@ fn lines_are_called_by_their_time() {
         assert!(!page.contains(" row 1") && !page.contains("Row "), "{page}");
     }
 }
+
+/// Calls of people and those of simulations are told apart.
+#[test]
+fn the_overview_tells_calls_from_simulations() {
+    let world = World::new();
+    let (mut visitor, api, simulation) = simulated(&world, "overview");
+    run(&api, &simulation);
+    run(&api, &simulation);
+    let assistant = api.get("/assistants").ok().json[0]["id"].as_str().unwrap().to_owned();
+    let mut client = api.start_conversation(&assistant);
+    client.expect("call_started");
+    client.send(r#"{"type": "hang_up"}"#);
+    client.expect("call_ended");
+    let page = text(&visitor.get("/dashboard"));
+    let calls = page.split("<dt>Calls</dt>").nth(1).unwrap().split("</div>").next().unwrap();
+    assert!(calls.starts_with("<dd>3<") && calls.contains("1 by telephone or browser"), "{calls}");
+    assert!(calls.contains("source=simulation\">2 simulated"), "{calls}");
+}
+
+/// The API's words for the kinds of evaluations are beside plain ones.
+#[test]
+fn kinds_of_evaluations_have_plain_labels() {
+    let world = World::new();
+    let (mut visitor, api, simulation) = simulated(&world, "kinds");
+    let page = text(&visitor.get("/dashboard/simulations/scenarios/new"));
+    let rows = page.split("data-rows=\"").nth(1).unwrap().split('"').next().unwrap().replace("&quot;", "\"");
+    let schema: Value = serde_json::from_str(&rows).unwrap();
+    for (property, choices) in schema["properties"].as_object().unwrap() {
+        for choice in choices["enum"].as_array().into_iter().flatten() {
+            let label = &choices["labels"][choice.as_str().unwrap()];
+            assert!(label.is_string() && label != choice, "{property} {choice}: {label}");
+        }
+    }
+    let run = run(&api, &simulation);
+    let page = text(&visitor.get(&format!("/dashboard/simulations/runs/{}", run["id"].as_str().unwrap())));
+    assert!(page.contains("<span title=\"tool_call\">Calls <code>find_slot</code></span>"), "{page}");
+}

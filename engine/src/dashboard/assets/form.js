@@ -97,7 +97,12 @@ function control(name, property, value) {
   let input;
   if (Array.isArray(property.enum)) {
     input = document.createElement('select');
-    for (const choice of property.enum) input.append(new Option(String(choice).replaceAll('_', ' '), choice));
+    for (const choice of property.enum) {
+      const option = new Option(property.labels?.[choice] ?? String(choice).replaceAll('_', ' '), choice);
+      // What it is called in the API.
+      if (property.labels) option.title = choice;
+      input.append(option);
+    }
   } else {
     input = document.createElement('input');
     if (property.maxLength) input.maxLength = property.maxLength;

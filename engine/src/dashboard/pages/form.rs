@@ -1,6 +1,6 @@
 //! Forms, made from the schemas of the operations that they send to: labels, help, limits and choices are theirs.
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::dashboard::dollars;
 use crate::dashboard::forms::ONCE;
@@ -324,7 +324,7 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, req
             };
         }
         "array" if items["type"] == "object" => html! {
-            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(items) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
+            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(with_labels(items)) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
         },
         "array" => html! {
             textarea id=(id) name=(name) rows="3" data-items=[schema["maxItems"].as_u64()] aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
@@ -335,7 +335,7 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, req
         _ if schema.get("enum").is_some() => html! {
             select id=(id) name=(name) aria-describedby=[about.as_deref()] aria-invalid=[invalid] {
                 @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
-                    option value=(choice) selected[value.has(choice)] { (words(choice)) }
+                    option value=(choice) selected[value.has(choice)] title=[choice_label(choice).map(|_| choice)] { (choice_label(choice).map_or_else(|| words(choice), str::to_owned)) }
                 }
             }
         },
@@ -418,6 +418,37 @@ const LABELS: &[(&str, &str)] = &[
     ("think_early", "Ask the model early"),
     ("knowledge_ids", "Knowledge"),
 ];
+
+/// Choices whose names in the API say little to people who do not write code.
+const CHOICES: &[(&str, &str)] = &[
+    ("transcript", "Says a text"),
+    ("transcript_excludes", "Never says a text"),
+    ("tool_call", "Calls a tool"),
+    ("judge", "Meets a criterion, judged by a model"),
+    ("assistant", "Assistant"),
+    ("user", "Caller"),
+    ("tool", "Tool"),
+    ("any", "Anybody"),
+];
+
+/// What a choice is called, where not simply by its words.
+pub fn choice_label(choice: &str) -> Option<&'static str> {
+    CHOICES.iter().find(|(known, _)| *known == choice).map(|(_, label)| *label)
+}
+
+/// The schema of a list's rows, with what its choices are called, for the script that draws them.
+fn with_labels(items: &Value) -> Value {
+    let mut items = items.clone();
+    for property in items["properties"].as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+        let choices = list(property, "enum").iter().filter_map(Value::as_str);
+        let labels: Map<String, Value> =
+            choices.filter_map(|choice| Some((choice.to_owned(), choice_label(choice)?.into()))).collect();
+        if !labels.is_empty() {
+            property["labels"] = labels.into();
+        }
+    }
+    items
+}
 
 /// `first_message` → `First message`.
 pub fn label(name: &str) -> String {

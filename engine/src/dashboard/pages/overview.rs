@@ -23,6 +23,13 @@ pub const PAGE: Page = Page {
         read_of("get_workspace"),
         read_of("list_assistants"),
         choices_of("list_simulations"),
+        // How many of all calls are simulated.
+        Read {
+            operation: "list_calls",
+            query: &[],
+            fixed: &[("source", "simulation"), ("limit", "1")],
+            after: "",
+        },
     ],
     forms: &[],
     render,
@@ -53,7 +60,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
             }
             @if nothing { (first_steps()) }
             @else {
-                (figures(calls, workspace))
+                (figures(calls, number(read(answers, 5), "stats/total"), workspace))
                 @if rows.is_empty() {
                     (empty("No calls yet. Open an assistant and talk to it: the conversation appears here.",
                         Some(("/dashboard/assistants", "Go to assistants")), ("testing.md", "Ways to test")))
@@ -86,13 +93,19 @@ fn first_steps() -> Markup {
     }
 }
 
-fn figures(calls: &Value, workspace: &Value) -> Markup {
+fn figures(calls: &Value, simulated: i64, workspace: &Value) -> Markup {
     let stats = at(calls, "stats");
     let (total, failed) = (number(stats, "total"), number(stats, "by_outcome/failed"));
     let limit = at(workspace, "monthly_spend_limit_microusd").as_i64();
     html! {
         dl.figures {
-            div { dt { "Calls" } dd { (grouped(total)) } }
+            div {
+                dt { "Calls" }
+                dd {
+                    (grouped(total))
+                    @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href="/dashboard/calls?source=simulation" { (grouped(simulated)) " simulated" } } }
+                }
+            }
             div { dt { "Completed" } dd { (grouped(number(stats, "by_outcome/completed"))) @if total > 0 { small { (number(stats, "by_outcome/completed") * 100 / total) " % of all" } } } }
             div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
             div { dt { "Average length" } dd { (clock(number(stats, "average_duration_ms"))) } }

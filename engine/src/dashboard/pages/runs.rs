@@ -209,12 +209,12 @@ fn criterion(one: &Value) -> Markup {
         format!("the {}", words(role).to_lowercase().replace("user", "caller"))
     };
     html! {
-        @match text(one, "kind") {
+        span title=(text(one, "kind")) { @match text(one, "kind") {
             "transcript" => { "Said by " (who) ": “" (what) "”" },
             "transcript_excludes" => { "Never said by " (who) ": “" (what) "”" },
             "tool_call" => { "Calls " code { (what) } },
-            _ => { (what) },
-        }
+            _ => { "Judged by a model: " (what) },
+        } }
     }
 }
 
