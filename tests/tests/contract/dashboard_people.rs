@@ -45,6 +45,12 @@ fn an_invited_person_joins_with_their_role() {
         assert!(reply.status == 403 && text(&reply).contains("admins_only"), "{operation}: {reply:?}");
     }
     assert_eq!(member.get("/dashboard/audit").status, 403);
+    // The pages say who can, in place of forms that would be refused.
+    for (page, operation) in [("/dashboard/keys", "create_api_key"), ("/dashboard/settings", "update_workspace")] {
+        let shown = text(&member.get(page));
+        assert!(shown.contains("Only admins of") && !shown.contains(&format!("/do/{operation}")), "{page}: {shown}");
+        assert!(text(&admin.get(page)).contains(&format!("/do/{operation}")), "{page}");
+    }
     assert_eq!(member.get("/dashboard/api/audit").sound().code(), "admins_only");
     let csrf = member.csrf("/dashboard/keys");
     let headers = [("content-type", "application/json"), ("x-csrf-token", csrf.as_str())];

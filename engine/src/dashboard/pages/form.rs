@@ -69,18 +69,19 @@ impl<'a> Form<'a> {
         read.map_or_else(|| self.current["revision"].to_string(), |(_, revision)| revision.clone())
     }
 
-    /// The form around `content`. After success the browser goes to `then`.
+    /// The form around `content`. After success the browser goes to `then`. Who may not send it is told who can.
     pub fn wrap(&self, hidden: &[(&str, &str)], then: &str, content: Markup) -> Markup {
+        if !allowed(self.frame, self.operation) {
+            return html! {
+                p { "Only admins of " strong dir="auto" { (self.frame.workspace_name) } " can do this. " a href="/dashboard/people" { "People" } " says who they are." }
+            };
+        }
         html! {
             form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
                 (once(self.frame, self.operation))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
-                @if allowed(self.frame, self.operation) { (content) }
-                @else {
-                    p.help { "Only admins of this workspace can change this." }
-                    fieldset.edit disabled { (content) }
-                }
+                (content)
             }
         }
     }
