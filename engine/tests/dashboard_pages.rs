@@ -365,6 +365,23 @@ fn what_lists_show_of_calls_is_read() {
     }
 }
 
+/// A conversation's length is told in one way, on every page.
+#[test]
+fn lengths_of_conversations_have_one_format() {
+    let mut list = cases().remove("calls").unwrap();
+    let mut call = cases().remove("call").unwrap();
+    for (ms, shown) in [(7_460, "0:07.4"), (65_000, "1:05")] {
+        list["answers"][0]["calls"][1]["duration_ms"] = ms.into();
+        list["answers"][0]["stats"]["average_duration_ms"] = ms.into();
+        call["answers"][0]["duration_ms"] = ms.into();
+        let html = render(page_at("/dashboard/calls"), &list);
+        assert!(html.contains(&format!("<dt>Average length</dt><dd>{shown}<")), "{html}");
+        assert!(html.contains(&format!("<td class=\"num fit wide\">{shown}</td>")), "{html}");
+        let html = render(page_at("/dashboard/calls/{id}"), &call);
+        assert!(html.contains(&format!("<dt>Length</dt><dd>{shown}</dd>")), "{html}");
+    }
+}
+
 #[test]
 fn two_hundred_calls_are_two_hundred_rows() {
     let mut case = cases().remove("calls").unwrap();

@@ -8,7 +8,7 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::calls::{self, tone, why};
 use crate::dashboard::pages::chart::{self, Label, Series};
 use crate::dashboard::pages::parts::{
-    Tone, at, clock, counted, day, empty, grouped, link, list, money, name_of, number, read, section, span,
+    Tone, at, counted, day, empty, grouped, length, link, list, money, name_of, number, read, section, span,
     status, table, text, when,
 };
 use crate::dashboard::pages::{choices_of, read_of};
@@ -108,7 +108,7 @@ fn figures(calls: &Value, simulated: i64, workspace: &Value) -> Markup {
             }
             div { dt { "Completed" } dd { (grouped(number(stats, "by_outcome/completed"))) @if total > 0 { small { (number(stats, "by_outcome/completed") * 100 / total) " % of all" } } } }
             div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
-            div { dt { "Average length" } dd { (clock(number(stats, "average_duration_ms"))) } }
+            div { dt { "Average length" } dd { (length(number(stats, "average_duration_ms"))) } }
             div {
                 dt { "Spent this month" }
                 dd {
