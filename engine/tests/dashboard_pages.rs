@@ -273,7 +273,10 @@ fn what_was_never_said_is_shown_where_it_is_missing() {
     );
     assert!(html.contains("href=\"#after-row-13\""), "the table leads there");
     let decided = html.split("id=\"row-14\"").nth(1).unwrap().split("</li>").next().unwrap();
-    assert!(decided.contains("Failed: ") && decided.contains("The assistant repeats name and time"), "{decided}");
+    assert!(
+        decided.contains("Failed: ") && decided.contains("The assistant repeats name and time"),
+        "{decided}"
+    );
 }
 
 /// The server draws the form that a tool's schema describes, and nothing of it is sent.

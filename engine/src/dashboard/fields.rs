@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_told_in_the_words_of_a_form() {
-        let (given, problems) = body(&schema(), &[("runs", "many"), ("speech.min", "1.5"), ("speed", "1e999")]);
+        let (given, problems) =
+            body(&schema(), &[("runs", "many"), ("speech.min", "1.5"), ("speed", "1e999")]);
         assert_eq!(Value::Object(given), json!({"runs": 0, "speech": {"min": 0}, "speed": 0}));
         let told: Vec<_> = problems.iter().map(|problem| (&*problem.field, &*problem.message)).collect();
         let whole = "must be a whole number, such as 0";

@@ -130,7 +130,7 @@ pub(super) async fn attach(
     let (Some((name, content)), Some(id)) = (example, assistant["id"].as_str()) else { return Ok(()) };
     let revision = assistant["revision"].to_string();
     let now = run(visit, session, "get_assistant", &[("id", id)]).await?;
-    if now["revision"].to_string() != revision {
+    if now["revision"] != assistant["revision"] {
         return Ok(());
     }
     let document = match named(visit, session, name).await? {

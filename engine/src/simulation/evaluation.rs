@@ -161,11 +161,7 @@ impl Evaluation {
 
     fn contained(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
         match transcript.first_match(self.role, &self.includes) {
-            Some(row) => self.result(
-                true,
-                Some(row.index),
-                format!("Found in {}.", kind_of(row.role)),
-            ),
+            Some(row) => self.result(true, Some(row.index), format!("Found in {}.", kind_of(row.role))),
             None => self.result(false, None, self.no_match(transcript.rows)),
         }
     }

@@ -429,8 +429,14 @@ fn a_problem_in_json_names_its_path() {
     };
     let page = told(r#"{"type": "object", "properties": {"date": {"type": "strin"}}}"#);
     let path = "<code>parameters.properties.date.type</code>";
-    assert!(page.contains(&format!("<a href=\"#f-parameters\">Parameters, {path}</a>: must be one of")), "{page}");
-    assert!(page.contains(&format!("-wrong\" data-within=\"parameters.properties.date.type\">{path}: Must be")), "{page}");
+    assert!(
+        page.contains(&format!("<a href=\"#f-parameters\">Parameters, {path}</a>: must be one of")),
+        "{page}"
+    );
+    assert!(
+        page.contains(&format!("-wrong\" data-within=\"parameters.properties.date.type\">{path}: Must be")),
+        "{page}"
+    );
     let page = told("{");
     assert!(page.contains("</a>: EOF while parsing") && !page.contains("eOF"), "{page}");
 }
@@ -442,9 +448,21 @@ fn a_number_that_does_not_fit_is_told_at_its_field() {
     let desk = [("name", "Desk"), ("instructions", "Be kind.")];
     for (operation, at, field, typed, told) in [
         ("create_assistant", "/dashboard/assistants/new", "speech.speed", "99", "Must be at most 2."),
-        ("create_assistant", "/dashboard/assistants/new", "speech.speed", "fast", "Must be a number, such as 1"),
+        (
+            "create_assistant",
+            "/dashboard/assistants/new",
+            "speech.speed",
+            "fast",
+            "Must be a number, such as 1",
+        ),
         ("update_workspace", "/dashboard/settings", "runs_at_once", "2.5", "Must be a whole number, such as"),
-        ("update_workspace", "/dashboard/settings", "monthly_spend_limit_microusd", "much", "Must be an amount in US dollars"),
+        (
+            "update_workspace",
+            "/dashboard/settings",
+            "monthly_spend_limit_microusd",
+            "much",
+            "Must be an amount in US dollars",
+        ),
     ] {
         let mut fields = vec![desk[0], (field, typed)];
         if operation == "create_assistant" {
@@ -493,6 +511,13 @@ fn the_test_of_a_tool_says_why_there_is_no_answer() {
     let api = visitor.api(&world);
     let tool = json!({"name": "book", "url": "https://nowhere.invalid/book", "timeout_ms": 1000});
     let id = api.post("/tools", tool).created()["id"].as_str().unwrap().to_owned();
-    let page = text(&visitor.act("test_tool", &format!("/dashboard/tools/{id}"), &[("id", &id), ("arguments", "{}")]));
-    assert!(page.contains("The tool could not be reached.") && page.contains("Check the host name"), "{page}");
+    let page = text(&visitor.act(
+        "test_tool",
+        &format!("/dashboard/tools/{id}"),
+        &[("id", &id), ("arguments", "{}")],
+    ));
+    assert!(
+        page.contains("The tool could not be reached.") && page.contains("Check the host name"),
+        "{page}"
+    );
 }

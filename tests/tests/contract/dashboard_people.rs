@@ -46,9 +46,14 @@ fn an_invited_person_joins_with_their_role() {
     }
     assert_eq!(member.get("/dashboard/audit").status, 403);
     // The pages say who can, in place of forms that would be refused.
-    for (page, operation) in [("/dashboard/keys", "create_api_key"), ("/dashboard/settings", "update_workspace")] {
+    for (page, operation) in
+        [("/dashboard/keys", "create_api_key"), ("/dashboard/settings", "update_workspace")]
+    {
         let shown = text(&member.get(page));
-        assert!(shown.contains("Only admins of") && !shown.contains(&format!("/do/{operation}")), "{page}: {shown}");
+        assert!(
+            shown.contains("Only admins of") && !shown.contains(&format!("/do/{operation}")),
+            "{page}: {shown}"
+        );
         assert!(text(&admin.get(page)).contains(&format!("/do/{operation}")), "{page}");
     }
     assert_eq!(member.get("/dashboard/api/audit").sound().code(), "admins_only");
@@ -224,7 +229,8 @@ fn the_page_of_the_audit_log_names_what_was_changed() {
     let api = admin.api(&world);
     let id = |path: &str, body: Value| api.post(path, body).created()["id"].as_str().unwrap().to_owned();
     let assistant = api.assistant().id;
-    let persona = id("/simulations/personas", json!({"name": "Hurried parent", "system_prompt": "Be brief."}));
+    let persona =
+        id("/simulations/personas", json!({"name": "Hurried parent", "system_prompt": "Be brief."}));
     let evaluations = json!([{"kind": "transcript", "role": "assistant", "includes": "never said"}]);
     let scenario = json!({"name": "Saturday opening", "instructions": "Ask.", "evaluations": evaluations});
     let scenario = id("/simulations/scenarios", scenario);
@@ -235,9 +241,7 @@ fn the_page_of_the_audit_log_names_what_was_changed() {
     let page = text(&admin.get("/dashboard/audit"));
     let page = page.split("<main").nth(1).expect("the content").to_owned();
     let name = "Hurried parent × Saturday opening";
-    for (id, name) in
-        [(&persona, "Hurried parent"), (&scenario, "Saturday opening"), (&simulation, name)]
-    {
+    for (id, name) in [(&persona, "Hurried parent"), (&scenario, "Saturday opening"), (&simulation, name)] {
         assert!(page.contains(&format!("title=\"{id}\" dir=\"auto\">{name}</a>")), "{name}: {page}");
     }
     let key = api.get("/keys").ok().json[0]["id"].as_str().unwrap().to_owned();
@@ -322,7 +326,10 @@ fn without_mail_the_pages_say_what_to_hand_over() {
     let mut invited = Visitor::new(&world);
     let to = invited.get(&link(&first)).header("location").unwrap().to_owned();
     let page = text(&invited.get(&to));
-    assert!(page.contains("You are invited") && page.contains("your code will be in the server's log"), "{page}");
+    assert!(
+        page.contains("You are invited") && page.contains("your code will be in the server's log"),
+        "{page}"
+    );
     invited.sign_in(&guest);
     assert_eq!(invited.get(&link(&first)).status, 404);
     assert_eq!(invited.get(&link(&second)).status, 200);

@@ -237,13 +237,7 @@ fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
     }
 }
 
-fn failed(
-    frame: &Frame,
-    calls: &[Value],
-    runs: &[Value],
-    assistants: &Value,
-    simulations: &Value,
-) -> Markup {
+fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value, simulations: &Value) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
     for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
         rows.push((text(call, "started_at"), html! {

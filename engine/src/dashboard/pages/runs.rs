@@ -48,7 +48,10 @@ pub fn is_going(run: &Value) -> bool {
 
 /// When a run began; of one that waits, when it was ordered.
 fn began(run: &Value) -> &str {
-    [text(run, "started_at"), text(run, "created_at")].into_iter().find(|at| !at.is_empty()).unwrap_or_default()
+    [text(run, "started_at"), text(run, "created_at")]
+        .into_iter()
+        .find(|at| !at.is_empty())
+        .unwrap_or_default()
 }
 
 /// What came of a run.
