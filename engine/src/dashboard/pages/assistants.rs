@@ -107,8 +107,8 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                 // The Enter key presses a form's first button: not a template's.
                 button.vh tabindex="-1" aria-hidden="true" { "Create assistant" }
                 (start_from(chosen))
-                (fields(&form, answers, 0))
                 @if let Some(document) = chosen.document { (example(chosen.key, document)) }
+                (fields(&form, answers, 0))
                 (send("Create assistant", BASE))
             }))
         },
@@ -133,16 +133,13 @@ fn start_from(chosen: &Template) -> Markup {
 /// The document that comes with a template: said before it is made, and not made where it is not wanted.
 fn example(key: &str, (name, content): (&str, &str)) -> Markup {
     html! {
-        fieldset.group {
-            legend { "Knowledge" }
-            div.field {
-                label.check {
-                    input type="checkbox" name=(EXAMPLE) value=(key) checked aria-describedby="example-help";
-                    span { "Add and attach the document “" (name) "”" }
-                }
-                p.help #example-help { "So that the first questions have answers. Replace it with your own under Knowledge." }
-                details.raw { summary { "What it says" } pre tabindex="0" aria-label="The document" { (content) } }
+        div.field {
+            label.check {
+                input type="checkbox" name=(EXAMPLE) value=(key) checked aria-describedby="example-help";
+                span { "Add and attach the document “" (name) "”" }
             }
+            p.help #example-help { "So that the first questions have answers. Replace it with your own under Knowledge." }
+            details.raw { summary { "What it says" } pre.text tabindex="0" aria-label="The document" { (content) } }
         }
     }
 }

@@ -284,19 +284,21 @@ fn side_by_side(sides: [&Value; 2]) -> Markup {
     html! {
         @if all.is_empty() { p.dim { "Neither run has an evaluation that was decided." } }
         @else {
-            (table("Evaluations of both runs",
-                html! { th scope="col" { "Criterion" } @for run in sides { th scope="col" { "Run of " (to_the_second(began(run))) } } },
-                html! { @for criterion_of in all {
-                    tr {
-                        td dir="auto" { (criterion(criterion_of)) }
-                        @for (run, evaluations) in [(sides[0], first), (sides[1], second)] {
-                            td.wrap { @match evaluations.iter().find(|one| is_same(one, criterion_of)) {
-                                Some(one) => (decided_in(run, one)),
-                                None => span.none { "not checked" },
-                            } }
+            div.versus {
+                (table("Evaluations of both runs",
+                    html! { th scope="col" { "Criterion" } @for run in sides { th scope="col" { "Run of " (to_the_second(began(run))) } } },
+                    html! { @for criterion_of in all {
+                        tr {
+                            td dir="auto" { (criterion(criterion_of)) }
+                            @for (run, evaluations) in [(sides[0], first), (sides[1], second)] {
+                                td.wrap { @match evaluations.iter().find(|one| is_same(one, criterion_of)) {
+                                    Some(one) => (decided_in(run, one)),
+                                    None => span.none { "not checked" },
+                                } }
+                            }
                         }
-                    }
-                } }))
+                    } }))
+            }
         }
     }
 }
