@@ -60,7 +60,9 @@ async function signIn(context, email, look) {
 }
 
 const editor = (page) => page.locator('form.edit').first();
-const save = (page) => editor(page).getByRole('button', { name: 'Save', exact: true }).click();
+/** What a script calls "Save all" has a name for each form without one. */
+const save = (page) => editor(page).getByRole('button', { name: /^Save( all)?$/ }).click();
+const saveOf = (page, operation) => page.locator(`#form-${operation}`).getByRole('button', { name: /^Save / }).click();
 
 /** Reads the page again until `wanted` is there: without a script, nobody else does. */
 async function until(page, wanted) {
@@ -95,11 +97,12 @@ async function walk(email, scripts) {
   await page.waitForURL(/\/knowledge\/\w+_/);
   await go(assistant);
   await page.getByLabel('find_appointment').check();
-  await page.getByRole('button', { name: 'Save tools' }).click();
-  await page.getByText('1 attached').waitFor();
-  await page.getByLabel('Opening hours').check();
-  await page.getByRole('button', { name: 'Save knowledge' }).click();
+  await saveOf(page, 'set_assistant_tools');
+  // The document of the template is attached, too.
   await page.getByText('1 attached').nth(1).waitFor();
+  await page.getByLabel('Opening hours').check();
+  await saveOf(page, 'set_assistant_knowledge');
+  await page.getByText('2 attached').waitFor();
 
   // What was typed is not lost, and the summary leads to the field.
   await page.locator('#f-name').fill('');
@@ -156,7 +159,7 @@ async function walk(email, scripts) {
   await save(page);
   await page.getByRole('heading', { name, level: 1 }).waitFor();
   await page.getByLabel('Opening hours').check();
-  await page.getByRole('button', { name: 'Save knowledge' }).click();
+  await saveOf(page, 'set_assistant_knowledge');
   await page.getByText('1 attached').waitFor();
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
@@ -198,6 +201,14 @@ async function walk(email, scripts) {
     assert.equal(await page.getByLabel('Includes').getAttribute('aria-invalid'), 'true');
     assert.ok(page.url().endsWith('/simulations/scenarios/new'), 'the address is that of the page');
     await page.getByLabel('Includes').fill('open at ten');
+    // Another row begins with the choices of the one before, and without its text.
+    const last = (name) => page.locator(`.rowform [data-name=${name}]`).last();
+    await last('kind').selectOption('transcript_excludes');
+    await page.getByRole('button', { name: 'Add one' }).click();
+    const begun = await Promise.all(['kind', 'role', 'includes'].map((name) => last(name).inputValue()));
+    assert.deepEqual(begun, ['transcript_excludes', 'assistant', '']);
+    await page.getByRole('button', { name: 'Remove' }).last().click();
+    await last('kind').selectOption('transcript');
   } else await page.getByLabel('Evaluations').fill('[{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]');
   await page.getByRole('button', { name: 'Create scenario' }).click();
   await page.waitForURL(/scenarios\/\w+_/);
@@ -252,6 +263,9 @@ async function walk(email, scripts) {
   await page.getByRole('button', { name: 'Create webhook' }).click();
   await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('webhook.test').first().waitFor();
+  await page.getByText('Queued').waitFor();
+  const delivery = await page.getByRole('link', { name: 'Show the delivery' }).getAttribute('href');
+  assert.equal(await page.locator(`tr${delivery}`).count(), 1);
 
   await go('/dashboard/keys');
   await page.getByLabel('Name').fill('Nightly tests');
@@ -374,10 +388,11 @@ async function typing(page) {
   assert.match(await told('keyterms').textContent(), /^Must have at most \d+ entries\.$/);
   await page.reload();
 
-  // "Save tools" saves what was typed above it, too.
+  // Each button saves all that was typed, and says so.
+  assert.equal(await page.getByRole('button', { name: 'Save all' }).count(), 3);
   await page.locator('#f-first_message').click();
   await page.keyboard.type('!');
-  await page.getByRole('button', { name: 'Save tools' }).click();
+  await saveOf(page, 'set_assistant_tools');
   await page.waitForURL(/done=set_assistant_tools/);
   assert.match(await page.locator('#f-first_message').inputValue(), /!/);
 

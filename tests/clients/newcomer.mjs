@@ -37,7 +37,7 @@ try {
   if (await enter.isVisible()) await click(enter);
   await overview.waitFor();
   await click(anchor('Create assistant').first());
-  await click(anchor('Front desk'));
+  await click(button('Front desk'));
   await click(button('Create assistant'));
   await page.waitForURL(/asst_/);
 

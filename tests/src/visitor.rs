@@ -113,6 +113,13 @@ impl Visitor {
         self.submit(back, &path, &[&[("_back", back)], fields].concat())
     }
 
+    /// The API, with a key that is made in the workspace that is open.
+    #[track_caller]
+    pub fn api(&mut self, world: &World) -> World {
+        let made = self.act("create_api_key", "/dashboard/keys", &[("name", "Test")]);
+        world.with_key(key_in(&text(&made)))
+    }
+
     /// The id of the workspace that is open.
     #[track_caller]
     pub fn workspace(&mut self) -> String {
@@ -180,4 +187,10 @@ impl Visitor {
 /// The text of a page.
 pub fn text(reply: &Reply) -> String {
     String::from_utf8_lossy(&reply.body).into_owned()
+}
+
+/// The key that a page shows once.
+pub fn key_in(page: &str) -> &str {
+    let at = page.find("sidetone_").expect("a key");
+    &page[at..at + "sidetone_".len() + 49]
 }

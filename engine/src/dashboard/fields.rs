@@ -21,6 +21,7 @@ pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> (Map<String, Valu
             fields.iter().filter(|(other, _)| other == name).map(|(_, value)| *value).collect();
         put(schema, &mut body, name, &values);
         problems.extend(not_json(schema, &mut body, name));
+        problems.extend(not_a_number(schema, &mut body, name));
     }
     (body, problems)
 }
@@ -37,6 +38,29 @@ fn not_json(schema: &Value, body: &mut Map<String, Value>, name: &str) -> Option
     Some(problem)
 }
 
+/// Replaces a text that should be a number by one that fits, and says what is wrong with it in the words of a form: whoever
+/// types knows nothing of strings.
+fn not_a_number(schema: &Value, body: &mut Map<String, Value>, name: &str) -> Option<FieldProblem> {
+    let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+    if !rest.is_empty() {
+        let inner = body.get_mut(first)?.as_object_mut()?;
+        let problem = not_a_number(part(schema, first), inner, rest)?;
+        return Some(FieldProblem::new(name, problem.message));
+    }
+    let kind = part(schema, name);
+    let is_number = (has(kind, "integer") || has(kind, "number")) && !has(kind, "string");
+    let value = body.get_mut(name).filter(|value| is_number && value.is_string())?;
+    let fits = ["default", "minimum"].iter().map(|name| &kind[name]).find(|number| number.is_number());
+    let fits = fits.cloned().unwrap_or_else(|| 0.into());
+    let message = match (name.ends_with(dollars::SUFFIX), has(kind, "number")) {
+        (true, _) => "must be an amount in US dollars, such as 25 or 0.5".to_owned(),
+        (_, true) => format!("must be a number, such as {fits}"),
+        _ => format!("must be a whole number, such as {fits}"),
+    };
+    *value = fits;
+    Some(FieldProblem::new(name, message))
+}
+
 fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str]) {
     if let Some((first, rest)) = name.split_once('.')
         && schema["properties"].get(name).is_none()
@@ -51,10 +75,9 @@ fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str
     if left_out(schema, name, values) {
         return;
     }
-    let amount =
-        values.last().filter(|_| name.ends_with(dollars::SUFFIX)).and_then(|text| dollars::read(text.trim()));
-    if let Some(microusd) = amount {
-        into.insert(name.to_owned(), microusd.into());
+    let amount = values.last().map(|text| text.trim());
+    if let Some(text) = amount.filter(|text| name.ends_with(dollars::SUFFIX) && !text.is_empty()) {
+        into.insert(name.to_owned(), dollars::read(text).map_or_else(|| text.into(), Value::from));
     } else if let Some(value) = convert(part(schema, name), values) {
         into.insert(name.to_owned(), value);
     }
@@ -244,15 +267,28 @@ mod tests {
     #[test]
     fn amounts_are_typed_in_dollars() {
         let schema = json!({"properties": {"limit_microusd": {"type": ["integer", "null"]}}});
-        let read = |text| Value::Object(body(&schema, &[("limit_microusd", text)]).0);
-        assert_eq!(read(" 12.5 "), json!({"limit_microusd": 12_500_000}));
-        assert_eq!(read(""), json!({"limit_microusd": null}));
-        assert_eq!(read("much"), json!({"limit_microusd": "much"}));
+        let read = |text| body(&schema, &[("limit_microusd", text)]);
+        assert_eq!(Value::Object(read(" 12.5 ").0), json!({"limit_microusd": 12_500_000}));
+        assert_eq!(Value::Object(read("").0), json!({"limit_microusd": null}));
+        for wrong in ["much", "-1", "99999999999999999"] {
+            let (_, problems) = read(wrong);
+            assert!(problems[0].message.contains("amount in US dollars"), "{wrong}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_in_the_words_of_a_form() {
+        let (given, problems) =
+            body(&schema(), &[("runs", "many"), ("speech.min", "1.5"), ("speed", "1e999")]);
+        assert_eq!(Value::Object(given), json!({"runs": 0, "speech": {"min": 0}, "speed": 0}));
+        let told: Vec<_> = problems.iter().map(|problem| (&*problem.field, &*problem.message)).collect();
+        let whole = "must be a whole number, such as 0";
+        assert_eq!(told, [("runs", whole), ("speech.min", whole), ("speed", "must be a number, such as 0")]);
     }
 
     #[test]
     fn what_cannot_be_converted_stays_a_text() {
-        assert_eq!(read(&[("runs", "many"), ("unknown", "1")]), json!({"runs": "many", "unknown": "1"}));
+        assert_eq!(read(&[("record", "many"), ("unknown", "1")]), json!({"record": "many", "unknown": "1"}));
         assert_eq!(read(&[("runs", ""), ("parameters", " ")]), json!({}));
     }
 }

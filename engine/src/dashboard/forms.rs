@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::Visit;
-use super::{answers, fields, pages, paths, people, reply, simulate};
+use super::{answers, fields, pages, paths, people, reply, simulate, templates};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::FORM_FIELDS_MAX;
@@ -31,6 +31,7 @@ pub const OWN: &[&str] = &[
     "set_role",
     "remove_person",
     simulate::FORM,
+    templates::CHOOSE,
 ];
 
 /// Those of them that are about the person: the same in every workspace.
@@ -112,6 +113,9 @@ pub(super) async fn route(
             Err(fault) => failed(visit, session, &back, fields, fault).await,
         };
     }
+    if id == templates::CHOOSE {
+        return templates::choose(visit, session, &fields).await;
+    }
     if OWN.contains(&id) {
         return match own(visit, session, id, &fields).await {
             Ok(Shown { once: None, .. }) => {
@@ -139,6 +143,9 @@ pub(super) async fn route(
     match run(visit, session, operation, &fields).await {
         Ok(answer) => {
             let body = answers::whole(answer.body.as_deref())?;
+            if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
+                return failed(visit, session, &back, fields, fault).await;
+            }
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             // A test is sent again with other values, and its result says whether it worked.
             let is_test = SHOWN.contains(&id);
@@ -218,7 +225,7 @@ async fn returned(
 }
 
 /// What the person typed.
-fn typed(fields: &Fields) -> Fields {
+pub(super) fn typed(fields: &Fields) -> Fields {
     let is_kept = |name: &str| (!name.starts_with('_') || name == "_revision") && !gives_way(fields, name);
     fields.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
 }
@@ -271,6 +278,20 @@ pub(super) async fn run(
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
     dispatch::dispatch(visit.api, &mut context, operation, raw).await
+}
+
+/// Runs an operation by its id, for a form that runs several.
+pub(super) async fn run_by_id(
+    visit: &Visit<'_>,
+    session: &Session,
+    id: &str,
+    fields: &[(&str, &str)],
+) -> Result<Value, Fault> {
+    let operation = operations::by_id(id)
+        .ok_or_else(|| Fault::Bug(format!("a form runs {id}, which is no operation")))?;
+    let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let answer = run(visit, session, operation, &fields).await?;
+    answers::whole(answer.body.as_deref())
 }
 
 /// The Idempotency-Key of a form: one that is sent again as it was, by a reload or a second click, does nothing twice.

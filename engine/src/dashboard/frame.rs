@@ -33,6 +33,8 @@ pub struct Frame {
     pub typed: Vec<(String, String)>,
     /// The carriers with which the operator has an account.
     pub carriers: Vec<&'static str>,
+    /// Whether the service can send mail. Without it, links are handed over, and codes stand in the server's log.
+    pub has_mail: bool,
     /// Whether the browser has the stylesheet.
     pub has_style: bool,
     /// What was done, to say at the top of the page.

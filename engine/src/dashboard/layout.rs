@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, about, control_id, problems, sentence};
-use crate::dashboard::pages::parts::{copy, here, icon, prose, snippet, text};
+use crate::dashboard::pages::parts::{asked, copy, here, icon, prose, snippet, text};
 use crate::operations::by_id;
 
 /// The places of the rail: address, icon, name. The first of each group begins it.
@@ -31,6 +31,9 @@ const SETTINGS: &[&str] =
 
 /// The places of the bottom bar on a telephone; the others are behind "More".
 const BAR: usize = 4;
+
+/// The parameter of a page's address that names the delivery which was queued.
+pub const DELIVERY: &str = "delivery";
 
 /// The strip above a page's content.
 #[derive(Default)]
@@ -300,9 +303,15 @@ fn api(frame: &Frame, calls: &[Call<'_>], no_call: Option<&str>) -> Markup {
 fn messages(frame: &Frame) -> Markup {
     html! {
         @if let Some(problem) = &frame.problem { (problem_summary(frame, problem)) }
-        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) } }
-        @if let Some(secret) = &frame.secret_once { (secret_once(secret)) }
+        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) (queued(frame)) } }
+        @if let Some(secret) = &frame.secret_once { (secret_once(frame, secret)) }
     }
+}
+
+/// The way to a delivery that was queued, which the address names.
+fn queued(frame: &Frame) -> Markup {
+    let delivery = asked(frame, DELIVERY);
+    html! { @if delivery.starts_with("dlv_") { " " a href={ "#" (delivery) } { "Show the delivery" } } }
 }
 
 /// What failed: the sentence, its code, and a link to each field.
@@ -316,7 +325,7 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
             @else {
                 p { "Nothing was saved. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {
-                    li { a href={ "#" (control_id(field)) } { (about(field)) } ": " (prose(&lower(message))) }
+                    li { a href={ "#" (control_id(form::in_json(frame, field).map_or(field, |(name, _)| name))) } { (prose(&about(frame, field))) } ": " (prose(&lower(message))) }
                 } }
             }
             p.help { code { (text(error, "code")) } @if !text(error, "request_id").is_empty() { " · " code { (text(error, "request_id")) } } }
@@ -327,12 +336,16 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
 fn lower(message: &str) -> String {
     let text = sentence(message);
     let mut chars = text.chars();
+    // `EOF`, `URL` and the like stay as they are.
+    if text.chars().nth(1).is_some_and(char::is_uppercase) {
+        return text;
+    }
     chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
 }
 
 /// A secret that is shown once: a key, what signs requests, a link to join. A link to talk is shown
 /// where it belongs: beside the assistant.
-fn secret_once(answer: &Value) -> Markup {
+fn secret_once(frame: &Frame, answer: &Value) -> Markup {
     let join = answer.get("invitation").is_some();
     let secrets =
         [("key", "API key", true), ("signing_secret", "Signing secret", true), ("url", "Invitation", join)];
@@ -345,7 +358,9 @@ fn secret_once(answer: &Value) -> Markup {
             div.once role="status" {
                 @if join {
                     p { strong { "Invitation for " (text(answer, "invitation/email")) }
-                        @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else { " – no mail could be sent. Give them this link:" } }
+                        @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else if frame.has_mail { " – no mail could be sent. Give them this link:" } @else { " – no mail is set up here. Give them this link:" } }
+                    @if answer["replaces"] == true { p { "It replaces the invitation that this address had: the earlier link is good no more." } }
+                    @if !frame.has_mail { p { (form::WITHOUT_MAIL) } }
                 } @else { p { strong { (called) } " – copy it now. It is not shown again." } }
                 div.snippet { code.secret { (secret) } (copy(secret, "Copy")) }
             }

@@ -18,6 +18,7 @@ mod reply;
 mod show;
 mod sign_in;
 mod simulate;
+mod templates;
 mod visit;
 
 use bytes::Bytes;

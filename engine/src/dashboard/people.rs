@@ -135,6 +135,13 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     let email = sign_in::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;
     let role = role(fields)?;
     let (token, hash) = services.new_token();
+    let earlier = sql!(
+        "SELECT id FROM invitations WHERE workspace_id = :workspace AND email = :email AND expires_at > :now",
+        workspace = &session.workspace_id,
+        email = &email,
+        now = visit.now_ms
+    );
+    let [earlier] = services.read([earlier]).await?;
     // One invitation for an address: the last. Each is a mail, so they are counted when they are sent, too: otherwise a
     // stranger could have one person sent any number of them.
     let replace = sql!(
@@ -173,7 +180,8 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
             (false, Some(format!("the mail of invitation {id} was not sent: {detail}")))
         }
     };
-    let once = json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed});
+    let once = json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed,
+        "replaces": !earlier.is_empty()});
     Ok(Shown { once: Some(once), note })
 }
 

@@ -73,6 +73,7 @@ pub(super) async fn page(
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         carriers: visit.services().config().carriers.names().collect(),
+        has_mail: visit.services().config().mail.is_some(),
         has_style: visit.has_style(),
         secret_once: outcome.secret_once,
         continues: Vec::new(),
@@ -232,6 +233,7 @@ fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
 fn notice(done: &str) -> Option<String> {
     let known = operations::by_id(done).is_some() || super::forms::OWN.contains(&done);
     let word = match done.split('_').next()? {
+        "test" | "redeliver" => "Queued: the delivery is sent in a moment.",
         "create" | "bind" => "Created.",
         "update" | "set" | "restore" => "Saved.",
         "delete" | "unbind" => "Deleted.",

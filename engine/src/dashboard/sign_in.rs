@@ -114,9 +114,8 @@ async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let form = Form::read(visit)?;
     let typed = form.value("email");
     let Some(email) = address(typed) else {
-        return Ok(
-            form.again(typed, &Error::field("email", "must be an e-mail address, such as anna@example.com"))
-        );
+        let message = "This is no e-mail address. Type one such as anna@example.com.";
+        return Ok(form.again(typed, &Error::new(Code::ValidationFailed, message)));
     };
     let source = visit.source();
     let asker = Asker { email: &email, source: &source, visit_hash: &form.visit_hash, next: form.next() };
@@ -187,9 +186,12 @@ async fn code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     };
     match visit.services().try_code(&form.visit_hash, &typed, visit.now_ms).await? {
         Ok(proven) => signed_in(&form, &proven).await,
-        Err(Refused::Wrong) => {
-            let error = Error::field("code", "is not the code of the last mail; check its six digits");
-            Ok(ask_code(visit, &email, form.next(), Some(&error)))
+        Err(Refused::Wrong(left)) => {
+            let tries = if left == 1 { "1 try is".to_owned() } else { format!("{left} tries are") };
+            let message = format!(
+                "This is not the last code for {email}. Check its six digits: {tries} left, then ask for a new one."
+            );
+            Ok(ask_code(visit, &email, form.next(), Some(&Error::new(Code::ValidationFailed, message))))
         }
         Err(Refused::Gone) => {
             let message = "This code was tried too often. Ask for a new one.";
@@ -282,8 +284,9 @@ pub(super) fn ask_address(
     next: &str,
     error: Option<&Error>,
 ) -> Response<Bytes> {
-    let google = visit.services().config().google.is_some();
-    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, google, next, problem, csrf }))
+    let config = visit.services().config();
+    let (google, logged) = (config.google.is_some(), config.mail.is_none());
+    page(visit, error, |csrf, problem| sign_in(&SignIn::Email { email, logged, google, next, problem, csrf }))
 }
 
 fn ask_code(visit: &Visit<'_>, email: &str, next: &str, error: Option<&Error>) -> Response<Bytes> {

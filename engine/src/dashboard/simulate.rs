@@ -2,10 +2,9 @@
 //! by its operation.
 use serde_json::{Value, json};
 
+use super::forms::{self, run_by_id as run};
+use super::paths;
 use super::visit::Visit;
-use super::{answers, forms, paths};
-use crate::base::error::{Code, Error};
-use crate::operations;
 use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
 
@@ -43,19 +42,6 @@ pub(super) async fn caller(
     let started =
         run(visit, session, "start_simulation_run", &[("id", &simulation), ("mode", "chat")]).await?;
     Ok(text(&started, "id"))
-}
-
-async fn run(
-    visit: &Visit<'_>,
-    session: &Session,
-    id: &str,
-    fields: &[(&str, &str)],
-) -> Result<Value, Fault> {
-    let operation =
-        operations::by_id(id).ok_or_else(|| Error::new(Code::NotFound, "There is no such form."))?;
-    let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let answer = forms::run(visit, session, operation, &fields).await?;
-    answers::whole(answer.body.as_deref())
 }
 
 fn text(value: &Value, name: &str) -> String {

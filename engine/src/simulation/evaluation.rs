@@ -161,11 +161,7 @@ impl Evaluation {
 
     fn contained(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
         match transcript.first_match(self.role, &self.includes) {
-            Some(row) => self.result(
-                true,
-                Some(row.index),
-                format!("Row {} ({}) contains the text.", row.index, role_name(row.role)),
-            ),
+            Some(row) => self.result(true, Some(row.index), format!("Found in {}.", kind_of(row.role))),
             None => self.result(false, None, self.no_match(transcript.rows)),
         }
     }
@@ -175,7 +171,7 @@ impl Evaluation {
             Some(row) => self.result(
                 false,
                 Some(row.index),
-                format!("Row {} ({}) contains the text, and none should.", row.index, role_name(row.role)),
+                format!("Found in {}, and should not be there.", kind_of(row.role)),
             ),
             None => self.result(true, None, self.no_match(transcript.rows)),
         }
@@ -192,11 +188,10 @@ impl Evaluation {
                 refused.get_or_insert(row.index);
                 continue;
             }
-            let reason = format!("The tool was called in row {}.", row.index);
-            return self.result(true, Some(row.index), reason);
+            return self.result(true, Some(row.index), "The tool was called.".to_owned());
         }
         if let Some(index) = refused {
-            let reason = format!("The model asked for it in row {index}, but the call was refused.");
+            let reason = "The model asked for it, but the call was refused.".to_owned();
             return self.result(false, Some(index), reason);
         }
         let is_made =
@@ -273,14 +268,15 @@ impl EvaluationRole {
     }
 }
 
-const fn role_name(role: TranscriptRole) -> &'static str {
+/// What a row is, in a reason. Which one it is, `matched_index` says: people know rows by their time, programs by their index.
+const fn kind_of(role: TranscriptRole) -> &'static str {
     match role {
-        TranscriptRole::User => "user",
-        TranscriptRole::Assistant => "assistant",
-        TranscriptRole::ToolCall => "tool call",
-        TranscriptRole::ToolResult => "tool result",
-        TranscriptRole::Dtmf => "keys pressed",
-        TranscriptRole::System => "system",
+        TranscriptRole::User => "a line of the user",
+        TranscriptRole::Assistant => "a line of the assistant",
+        TranscriptRole::ToolCall => "a tool call",
+        TranscriptRole::ToolResult => "a tool result",
+        TranscriptRole::Dtmf => "keys that the user pressed",
+        TranscriptRole::System => "a line of the service",
     }
 }
 
@@ -307,7 +303,7 @@ mod tests {
         let result = decided("transcript", "assistant", "NINE\n to Five", &rows());
         assert!(result.passed);
         assert_eq!(result.matched_index, Some(4));
-        assert_eq!(result.reason, "Row 4 (assistant) contains the text.");
+        assert_eq!(result.reason, "Found in a line of the assistant.");
         assert!(!decided("transcript", "user", "nine to five", &rows()).passed);
         assert!(decided("transcript", "any", "nine to five", &rows()).passed);
     }

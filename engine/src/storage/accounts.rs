@@ -14,6 +14,7 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
+use crate::storage::audit;
 use crate::storage::batch::Batch;
 use crate::storage::fault::{Fault, retry_stale};
 
@@ -42,6 +43,8 @@ pub(crate) struct Person {
 pub(crate) const BY_EMAIL: &str = "email";
 /// The issuer of whoever used an operator's link.
 pub(crate) const OPERATOR: &str = "operator";
+/// What the audit log calls a sign-in by the operator's one-time link: no person of the workspace invited them.
+const LINK_USED: &str = "use_operator_link";
 
 /// An open session.
 #[derive(Debug, Clone)]
@@ -203,6 +206,10 @@ impl Services {
                 id
             }
         };
+        if person.issuer == OPERATOR {
+            let told = audit::entry_of_person(self, &workspace_id, &account_id, LINK_USED, &account_id);
+            batch.push(told);
+        }
         if let Some(before) = before {
             batch.push(sql!("DELETE FROM sessions WHERE hash = :hash", hash = sha256_hex(before.as_bytes())));
         }

@@ -56,8 +56,8 @@ pub(crate) enum Withheld {
 
 /// Why a code was not accepted.
 pub(crate) enum Refused {
-    /// Another try is possible.
-    Wrong,
+    /// So many other tries are possible.
+    Wrong(i64),
     /// None is open in this browser, or it has expired, or it was tried too often.
     Gone,
     /// Codes of the address were tried too often; its links are good.
@@ -160,8 +160,8 @@ impl Services {
         if row.str("code_hash")? == self.code_hash(&id, code) {
             return Ok(Ok(proven(row, now_ms)?));
         }
-        let left = row.integer("tries")? < SIGN_IN_TRIES_MAX;
-        Ok(Err(if left { Refused::Wrong } else { Refused::Gone }))
+        let left = SIGN_IN_TRIES_MAX - row.integer("tries")?;
+        Ok(Err(if left > 0 { Refused::Wrong(left) } else { Refused::Gone }))
     }
 
     /// What a link proves, without using it up.

@@ -2,7 +2,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_tests::World;
-use sidetone_tests::visitor::{Visitor, text};
+use sidetone_tests::visitor::{Visitor, key_in, text};
 
 /// What every page is sent with; the hash is the stylesheet's.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-…'; img-src 'self' data:; connect-src 'self'; \
@@ -11,18 +11,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 's
 /// An address that no other test uses.
 fn address(name: &str) -> String {
     format!("{name}-{}@practice.example", std::process::id())
-}
-
-/// The key that a page shows once.
-fn key_in(page: &str) -> &str {
-    let at = page.find("sidetone_").expect("a key");
-    &page[at..at + "sidetone_".len() + 49]
-}
-
-/// The API, with a key that is made in the workspace of a visitor.
-fn api_of(world: &World, visitor: &mut Visitor) -> World {
-    let made = visitor.act("create_api_key", "/dashboard/keys", &[("name", "Test")]);
-    world.with_key(key_in(&text(&made)))
 }
 
 #[test]
@@ -272,7 +260,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
     let world = World::new();
     let mut visitor = Visitor::new(&world);
     visitor.sign_in(&address("long"));
-    let filler = api_of(&world, &mut visitor);
+    let filler = visitor.api(&world);
     let create = |n: usize| {
         let url = "https://booking.example.com/slots";
         let tool = json!({"name": format!("tool_{n}"), "url": url, "parameters": {"type": "object"}});
@@ -305,7 +293,7 @@ fn a_long_list_goes_on_and_loses_nothing() {
 fn a_batch_has_a_page_that_counts_its_runs() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("batch"));
-    let api = api_of(&world, &mut visitor);
+    let api = visitor.api(&world);
     let assistant = api.assistant().id;
     let simulations: Vec<String> = (0..3).map(|_| api.simulation_of(&assistant).id).collect();
     let page = text(&visitor.get("/dashboard/simulations"));
@@ -337,7 +325,7 @@ fn a_batch_has_a_page_that_counts_its_runs() {
 fn the_overview_shows_over_time_how_long_callers_waited() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("waits"));
-    let api = api_of(&world, &mut visitor);
+    let api = visitor.api(&world);
     let simulation = api.simulation();
     let run = api.post(format!("/simulations/{}/runs", simulation.id), json!({"mode": "voice"})).created();
     api.settle(run["id"].as_str().unwrap());
@@ -427,6 +415,64 @@ fn a_problem_in_a_row_names_the_row() {
         text(&visitor.act("create_simulation_scenario", "/dashboard/simulations/scenarios/new", &scenario));
     assert!(page.contains("Evaluations, row 2: includes"), "{page}");
     assert!(page.contains("data-within=\"evaluations[1].includes\""), "{page}");
+    assert!(page.contains("href=\"#f-evaluations\""), "{page}");
+}
+
+/// A problem deep in JSON says where, and what is cut short keeps its name.
+#[test]
+fn a_problem_in_json_names_its_path() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("deep"));
+    let mut told = |parameters: &str| {
+        let tool = [("name", "book"), ("url", "https://tools.example/book"), ("parameters", parameters)];
+        text(&visitor.act("create_tool", "/dashboard/tools/new", &tool))
+    };
+    let page = told(r#"{"type": "object", "properties": {"date": {"type": "strin"}}}"#);
+    let path = "<code>parameters.properties.date.type</code>";
+    assert!(
+        page.contains(&format!("<a href=\"#f-parameters\">Parameters, {path}</a>: must be one of")),
+        "{page}"
+    );
+    assert!(
+        page.contains(&format!("-wrong\" data-within=\"parameters.properties.date.type\">{path}: Must be")),
+        "{page}"
+    );
+    let page = told("{");
+    assert!(page.contains("</a>: EOF while parsing") && !page.contains("eOF"), "{page}");
+}
+
+#[test]
+fn a_number_that_does_not_fit_is_told_at_its_field() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("numbers"));
+    let desk = [("name", "Desk"), ("instructions", "Be kind.")];
+    for (operation, at, field, typed, told) in [
+        ("create_assistant", "/dashboard/assistants/new", "speech.speed", "99", "Must be at most 2."),
+        (
+            "create_assistant",
+            "/dashboard/assistants/new",
+            "speech.speed",
+            "fast",
+            "Must be a number, such as 1",
+        ),
+        ("update_workspace", "/dashboard/settings", "runs_at_once", "2.5", "Must be a whole number, such as"),
+        (
+            "update_workspace",
+            "/dashboard/settings",
+            "monthly_spend_limit_microusd",
+            "much",
+            "Must be an amount in US dollars",
+        ),
+    ] {
+        let mut fields = vec![desk[0], (field, typed)];
+        if operation == "create_assistant" {
+            fields.push(desk[1]);
+        }
+        let page = text(&visitor.act(operation, at, &fields));
+        let id = format!("id=\"f-{}-wrong\">{told}", field.replace('.', "-"));
+        assert!(page.contains(&id), "{field}: {page}");
+        assert!(page.contains("One field needs a change") && !page.contains("not a string"), "{page}");
+    }
 }
 
 #[test]
@@ -435,4 +481,43 @@ fn the_address_of_a_form_leads_to_the_dashboard() {
     let mut visitor = Visitor::signed_in(&world, &address("address"));
     let response = visitor.get("/dashboard/do/create_tool");
     assert_eq!((response.status, response.header("location")), (303, Some("/dashboard")));
+}
+
+/// What is only queued is not called done, and its delivery is a click away.
+#[test]
+fn the_test_of_a_webhook_says_that_it_is_queued() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("queued"));
+    let api = visitor.api(&world);
+    let webhook = json!({"url": "https://dental.example.com/events", "events": ["call.ended"]});
+    let id = api.post("/webhooks", webhook).created()["id"].as_str().unwrap().to_owned();
+    let here = format!("/dashboard/webhooks/{id}");
+    let page = text(&visitor.get(&here));
+    let form = page.split("action=\"/dashboard/do/test_webhook\"").nth(1).expect("a form");
+    let then = form.split("name=\"_then\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let sent = visitor.act("test_webhook", &here, &[("id", &id), ("_then", &then)]);
+    let page = text(&visitor.get(sent.header("location").unwrap()));
+    let notice = page.split("<p class=\"notice\"").nth(1).unwrap().split("</p>").next().unwrap();
+    assert!(notice.contains("Queued") && !notice.contains("Done"), "{notice}");
+    let delivery = notice.split("href=\"#").nth(1).expect("a link").split('"').next().unwrap();
+    assert!(page.contains(&format!("<tr id=\"{delivery}\">")), "{delivery}: {page}");
+}
+
+/// No answer is told with what to check.
+#[test]
+fn the_test_of_a_tool_says_why_there_is_no_answer() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("unreached"));
+    let api = visitor.api(&world);
+    let tool = json!({"name": "book", "url": "https://nowhere.invalid/book", "timeout_ms": 1000});
+    let id = api.post("/tools", tool).created()["id"].as_str().unwrap().to_owned();
+    let page = text(&visitor.act(
+        "test_tool",
+        &format!("/dashboard/tools/{id}"),
+        &[("id", &id), ("arguments", "{}")],
+    ));
+    assert!(
+        page.contains("The tool could not be reached.") && page.contains("Check the host name"),
+        "{page}"
+    );
 }

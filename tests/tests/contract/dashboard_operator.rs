@@ -54,6 +54,12 @@ fn the_operators_key_makes_a_link_that_signs_in_once() {
     assert_eq!(Visitor::new(&world).get(&replaced).status, 401, "a later link replaces it");
     assert_eq!(use_link(&world, &second).get("/dashboard/api/workspace").json, own);
     world.logged("made a sign-in link");
+    // Each use of a link is in the workspace's audit log.
+    let mut again = use_link(&world, &path_of(&ask(&world, &key)));
+    let log = again.get("/dashboard/api/audit").json;
+    let used = log.as_array().unwrap().iter().filter(|entry| entry["operation"] == "use_operator_link");
+    let used: Vec<_> = used.map(|entry| entry["actor_name"].clone()).collect();
+    assert_eq!(used, vec![json!("operator"); 3], "{log}");
     assert!(!world.log().contains(second.split("token=").nth(1).unwrap()), "but not the link");
 }
 

@@ -45,6 +45,17 @@ fn an_invited_person_joins_with_their_role() {
         assert!(reply.status == 403 && text(&reply).contains("admins_only"), "{operation}: {reply:?}");
     }
     assert_eq!(member.get("/dashboard/audit").status, 403);
+    // The pages say who can, in place of forms that would be refused.
+    for (page, operation) in
+        [("/dashboard/keys", "create_api_key"), ("/dashboard/settings", "update_workspace")]
+    {
+        let shown = text(&member.get(page));
+        assert!(
+            shown.contains("Only admins of") && !shown.contains(&format!("/do/{operation}")),
+            "{page}: {shown}"
+        );
+        assert!(text(&admin.get(page)).contains(&format!("/do/{operation}")), "{page}");
+    }
     assert_eq!(member.get("/dashboard/api/audit").sound().code(), "admins_only");
     let csrf = member.csrf("/dashboard/keys");
     let headers = [("content-type", "application/json"), ("x-csrf-token", csrf.as_str())];
@@ -210,6 +221,37 @@ fn the_audit_log_says_who_changed_what() {
     assert!(text(&admin.get("/dashboard/audit")).contains("delete_assistant"));
 }
 
+/// What still exists is called by its name.
+#[test]
+fn the_page_of_the_audit_log_names_what_was_changed() {
+    let world = World::new();
+    let mut admin = Visitor::signed_in(&world, &address("names"));
+    let api = admin.api(&world);
+    let id = |path: &str, body: Value| api.post(path, body).created()["id"].as_str().unwrap().to_owned();
+    let assistant = api.assistant().id;
+    let persona =
+        id("/simulations/personas", json!({"name": "Hurried parent", "system_prompt": "Be brief."}));
+    let evaluations = json!([{"kind": "transcript", "role": "assistant", "includes": "never said"}]);
+    let scenario = json!({"name": "Saturday opening", "instructions": "Ask.", "evaluations": evaluations});
+    let scenario = id("/simulations/scenarios", scenario);
+    let simulation = json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario});
+    let simulation = id("/simulations", simulation);
+    let run = id(&format!("/simulations/{simulation}/runs"), json!({"mode": "chat"}));
+    api.settle(&run);
+    let page = text(&admin.get("/dashboard/audit"));
+    let page = page.split("<main").nth(1).expect("the content").to_owned();
+    let name = "Hurried parent × Saturday opening";
+    for (id, name) in [(&persona, "Hurried parent"), (&scenario, "Saturday opening"), (&simulation, name)] {
+        assert!(page.contains(&format!("title=\"{id}\" dir=\"auto\">{name}</a>")), "{name}: {page}");
+    }
+    let key = api.get("/keys").ok().json[0]["id"].as_str().unwrap().to_owned();
+    assert!(page.contains(&format!("title=\"{key}\" dir=\"auto\">Test</a>")), "{page}");
+    // So does the overview of what failed.
+    let overview = text(&admin.get("/dashboard"));
+    let failed = overview.split("aria-label=\"What failed lately\"").nth(1).expect("a run failed");
+    assert!(failed.split("</table>").next().unwrap().contains(name), "{failed}");
+}
+
 #[test]
 fn what_is_done_about_people_is_in_the_audit_log() {
     let world = World::new();
@@ -258,4 +300,37 @@ fn what_is_done_about_people_is_in_the_audit_log() {
     assert_eq!(told, expected);
     // The other workspace's log knows nothing of it.
     assert_eq!(leaver.get("/dashboard/api/audit").json, Value::Array(Vec::new()));
+}
+
+/// Without mail, an admin is told what to hand over, and an earlier link that is good no more is no surprise.
+#[test]
+fn without_mail_the_pages_say_what_to_hand_over() {
+    let world = World::new();
+    let mut admin = Visitor::signed_in(&world, &address("mailless"));
+    let page = text(&admin.get(PEOPLE));
+    assert!(page.contains("No mail is set up here") && page.contains("server's log"), "{page}");
+    let guest = address("guest");
+    let fields = [("email", guest.as_str()), ("role", "member")];
+    let first = text(&admin.act("invite_person", PEOPLE, &fields));
+    let notice = |page: &str| {
+        page.split("<div class=\"once\"").nth(1).unwrap().split("</div></div>").next().unwrap().to_owned()
+    };
+    assert!(notice(&first).contains("Give them this link") && notice(&first).contains("server's log"));
+    assert!(!first.contains("earlier link"), "{first}");
+    let link = |page: &str| {
+        let at = page.find("/dashboard/join?token=").expect("a link");
+        page[at..].split(['<', '"']).next().unwrap().to_owned()
+    };
+    let second = text(&admin.act("invite_person", PEOPLE, &fields));
+    assert!(notice(&second).contains("the earlier link is good no more"), "{second}");
+    let mut invited = Visitor::new(&world);
+    let to = invited.get(&link(&first)).header("location").unwrap().to_owned();
+    let page = text(&invited.get(&to));
+    assert!(
+        page.contains("You are invited") && page.contains("your code will be in the server's log"),
+        "{page}"
+    );
+    invited.sign_in(&guest);
+    assert_eq!(invited.get(&link(&first)).status, 404);
+    assert_eq!(invited.get(&link(&second)).status, 200);
 }

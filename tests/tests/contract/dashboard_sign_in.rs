@@ -44,6 +44,10 @@ fn a_code_can_be_tried_five_times() {
     for n in 1..=4 {
         let reply = visitor.submit(CODE, CODE, &[("code", &wrong)]);
         assert_eq!(reply.status, 422, "{n}: {reply:?}");
+        let page = text(&reply);
+        let left = if n == 4 { "1 try is left".to_owned() } else { format!("{} tries are left", 5 - n) };
+        assert!(page.contains("This is not the last code for") && page.contains(&left), "{page}");
+        assert!(!page.contains("code: "), "{page}");
     }
     let csrf = visitor.csrf(CODE);
     assert_eq!(visitor.post(CODE, &[("_csrf", &csrf), ("code", &wrong)]).status, 429);

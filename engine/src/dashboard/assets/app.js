@@ -71,7 +71,7 @@ async function openPalette() {
 }
 
 /** How `data-date` asks for a time to be written. */
-const DATES = { '': { dateStyle: 'medium' }, short: { dateStyle: 'medium', timeStyle: 'short' }, hour: { hour: '2-digit', minute: '2-digit' } };
+const DATES = { '': { dateStyle: 'medium' }, short: { dateStyle: 'medium', timeStyle: 'short' }, second: { dateStyle: 'medium', timeStyle: 'medium' }, hour: { hour: '2-digit', minute: '2-digit' } };
 
 /** Times in the viewer's zone: dates as they stand, relative ones on hover; UTC is on hover, too. */
 function tellTimes(from) {

@@ -78,6 +78,17 @@ for (const field of all('form.edit .field :is(input, textarea)[id]:not([type=che
   field.addEventListener('change', () => tell(field, wrong(field)));
 }
 
+// What the browser refuses to send is told at its field, too, and what hides the field opens.
+document.addEventListener(
+  'invalid',
+  ({ target }) => {
+    if (!target.closest('form.edit .field') || !target.id) return;
+    for (let hides = target.closest('details:not([open])'); hides; hides = hides.closest('details:not([open])')) hides.open = true;
+    tell(target, wrong(target) || target.validationMessage);
+  },
+  true,
+);
+
 /** A control for a property of a schema. */
 function control(name, property, value) {
   const label = document.createElement('label');
@@ -86,7 +97,12 @@ function control(name, property, value) {
   let input;
   if (Array.isArray(property.enum)) {
     input = document.createElement('select');
-    for (const choice of property.enum) input.append(new Option(String(choice).replaceAll('_', ' '), choice));
+    for (const choice of property.enum) {
+      const option = new Option(property.labels?.[choice] ?? String(choice).replaceAll('_', ' '), choice);
+      // What it is called in the API.
+      if (property.labels) option.title = choice;
+      input.append(option);
+    }
   } else {
     input = document.createElement('input');
     if (property.maxLength) input.maxLength = property.maxLength;
@@ -158,7 +174,9 @@ for (const field of all('textarea[data-rows]')) {
     rows.children[at]?.querySelector(`[data-name="${name}"]`)?.setAttribute('aria-invalid', 'true');
   }
   add.addEventListener('click', () => {
-    row({}).querySelector('select, input').focus();
+    // It begins with the choices of the row before: one that reads other turns than it could pass for a wrong reason.
+    const choices = rows.lastElementChild?.querySelectorAll('select') ?? [];
+    row(Object.fromEntries([...choices].map(({ dataset, value }) => [dataset.name, value]))).querySelector('select, input').focus();
     write();
   });
   rows.addEventListener('input', write);
@@ -208,6 +226,10 @@ for (const radio of all('input[data-take]')) {
   if (radio.value === 'mine') field?.addEventListener('input', ({ isTrusted }) => isTrusted && (radio.checked = true));
 }
 
+/** Forms of one thing are saved together: its tools and documents have operations of their own. Their buttons say so. */
+const together = [...all('form.edit')].filter((form) => form.elements._revision);
+if (together.length > 1) for (const form of together) form.querySelector('button:not([type=button])').textContent = 'Save all';
+
 /** What was typed is not lost by leaving the page, nor by sending another form of it. */
 let sent = null;
 for (const form of all('form.edit')) {
@@ -217,8 +239,7 @@ for (const form of all('form.edit')) {
 document.addEventListener('submit', (event) => {
   const { target, defaultPrevented } = event;
   if (defaultPrevented) return;
-  // Forms of one thing are saved together: its tools and documents have operations of their own.
-  const others = [...changed].filter((form) => form !== target && form.elements._revision && target.elements._revision);
+  const others = together.includes(target) ? together.filter((form) => form !== target && changed.has(form)) : [];
   if (!others.length) return void (sent = target);
   event.preventDefault();
   saveAll(target, others);
@@ -230,7 +251,8 @@ async function saveAll(form, others) {
     const body = new URLSearchParams(new FormData(other));
     const answer = await fetch(other.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null);
     if (answer?.type !== 'opaqueredirect') {
-      say(`Nothing else was saved: “${other.querySelector('button:not([type=button])').textContent}” failed. Press it to see why.`);
+      const part = other.closest('section')?.querySelector('h2')?.textContent ?? 'Assistant';
+      say(`Nothing else was saved: the part “${part}” has a problem. Press its button to see it.`);
       enableForms();
       return;
     }

@@ -20,6 +20,7 @@ const NAMED = [
   ['/tools', 'tool'],
   ['/knowledge', 'document'],
   ['/simulations/scenarios', 'scenario'],
+  ['/simulations/personas', 'persona'],
 ];
 
 const MORE = [

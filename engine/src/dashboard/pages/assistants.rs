@@ -11,6 +11,7 @@ use crate::dashboard::pages::parts::{
     asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of, talk};
+use crate::dashboard::templates::{BEGAN, CHOICE, CHOOSE, EXAMPLE, TEMPLATES, Template};
 
 /// All assistants.
 pub const LIST: Page = Page {
@@ -88,38 +89,9 @@ fn row(frame: &Frame, assistant: &Value) -> Markup {
     }
 }
 
-/// What a new assistant can begin with: address, name, what it is for, its fields.
-fn templates() -> [(&'static str, &'static str, &'static str, Value); 3] {
-    [
-        ("blank", "Blank", "Nothing but the defaults", json!({})),
-        (
-            "front-desk",
-            "Front desk",
-            "Answers questions, takes messages",
-            json!({
-                "name": "Front desk",
-                "instructions": "You answer the telephone for Blue Door Dental, a dental practice.\n\n- Answer questions about opening hours, prices and directions from the attached documents. If they do not say it, say that you will ask, and take a message.\n- For an appointment, ask for the name, what it is about and two times that suit.\n- For pain or an accident, give the emergency number at once.\n\nBe brief and kind. One question at a time. Repeat names, numbers and times before you end the call.",
-                "first_message": "Blue Door Dental, how can I help?",
-            }),
-        ),
-        (
-            "parcels",
-            "Parcel service",
-            "Looks up a number, tells the state",
-            json!({
-                "name": "Parcel line",
-                "instructions": "You answer the telephone for Swift Parcel.\n\n- Ask for the parcel number and read it back, digit by digit.\n- Look the parcel up with the tool `find_parcel` and say where it is and when it arrives.\n- If it is lost or damaged, say so, apologise once, and open a case.\n\nKeep answers to two sentences.",
-                "first_message": "Swift Parcel. Do you have your parcel number at hand?",
-                "speech": {"filler": "One moment, I am looking."},
-            }),
-        ),
-    ]
-}
-
 fn new(frame: &Frame, answers: &[Value]) -> Markup {
-    let chosen = asked(frame, "template");
-    let current =
-        templates().into_iter().find(|(key, ..)| *key == chosen).map_or(Value::Null, |(.., fields)| fields);
+    let chosen = Template::of(asked(frame, "template"));
+    let current = chosen.assistant();
     let form = Form::new(frame, "create_assistant", &current);
     let strip = Strip {
         title: "New assistant".to_owned(),
@@ -131,21 +103,45 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
         frame,
         strip,
         html! {
-            section.part {
-                h2 { "Start from" }
-                div.row {
-                    @for (key, name, about, _) in templates() {
-                        @let here = key == chosen || (chosen.is_empty() && key == "blank");
-                        a.button href={ (frame.path) "?template=" (key) } aria-current=[here.then_some("true")] title=(about) { (name) }
-                    }
-                }
-            }
-            (form.wrap(&[], "/dashboard/assistants/{id}", html! {
+            (form.wrap(&[(BEGAN, chosen.key)], "/dashboard/assistants/{id}", html! {
+                // The Enter key presses a form's first button: not a template's.
+                button.vh tabindex="-1" aria-hidden="true" { "Create assistant" }
+                (start_from(chosen))
+                @if let Some(document) = chosen.document { (example(chosen.key, document)) }
                 (fields(&form, answers, 0))
                 (send("Create assistant", BASE))
             }))
         },
     )
+}
+
+/// The templates, as buttons of the form: what was typed stays, also without a script.
+fn start_from(chosen: &Template) -> Markup {
+    html! {
+        section.part {
+            h2 { "Start from" }
+            div.row {
+                @for Template { key, name, about, .. } in TEMPLATES {
+                    button.button name=(CHOICE) value=(key) formaction={ "/dashboard/do/" (CHOOSE) } aria-current=[(*key == chosen.key).then_some("true")] title=(about) { (name) }
+                }
+            }
+            p.help { "What you have typed stays when you choose another one." }
+        }
+    }
+}
+
+/// The document that comes with a template: said before it is made, and not made where it is not wanted.
+fn example(key: &str, (name, content): (&str, &str)) -> Markup {
+    html! {
+        div.field {
+            label.check {
+                input type="checkbox" name=(EXAMPLE) value=(key) checked aria-describedby="example-help";
+                span { "Add and attach the document “" (name) "”" }
+            }
+            p.help #example-help { "So that the first questions have answers. Replace it with your own under Knowledge." }
+            details.raw { summary { "What it says" } pre.text tabindex="0" aria-label="The document" { (content) } }
+        }
+    }
 }
 
 /// The fields, in the order in which people think of them. The models, voices and transcribers stand in the answers from

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::parts::{copy, date, id, link, list, more, read, shortened, table, text, words};
-use crate::dashboard::pages::{choices_of, settings};
+use crate::dashboard::pages::parts::{copy, date, link, list, more, read, shortened, table, text, words};
+use crate::dashboard::pages::{choices_of, read_of, settings};
 
 /// The log.
 pub const PAGE: Page = Page {
@@ -16,12 +16,18 @@ pub const PAGE: Page = Page {
         choices_of("list_assistants"),
         choices_of("list_tools"),
         choices_of("list_knowledge_documents"),
+        choices_of("list_api_keys"),
+        choices_of("list_simulation_personas"),
+        choices_of("list_simulation_scenarios"),
+        choices_of("list_simulations"),
+        choices_of("list_webhooks"),
+        read_of("list_people"),
     ],
     forms: &[],
     render,
 };
 
-/// Where the page of a subject is, by the beginning of its id.
+/// Where the page of a subject is, or the list that has it, by the beginning of its id.
 const PLACES: &[(&str, &str)] = &[
     ("asst_", "/dashboard/assistants"),
     ("tool_", "/dashboard/tools"),
@@ -63,17 +69,40 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
+/// Those that have no page of their own stand in a list.
+const LISTED: &[(&str, &str)] = &[
+    ("key_", "/dashboard/keys"),
+    ("sim_", "/dashboard/simulations"),
+    ("acct_", "/dashboard/people"),
+    ("inv_", "/dashboard/people"),
+];
+
+/// What something is called: a webhook by its address, a person by theirs.
+fn called(one: &Value) -> Option<&str> {
+    ["name", "url", "email"].iter().map(|field| text(one, field)).find(|name| !name.is_empty())
+}
+
 /// What was changed: by its name where it still has one.
 fn subject(subject: &str, named: &[Value]) -> Markup {
     let is_it = |one: &&Value| text(one, "id") == subject;
-    let name =
-        named.iter().flat_map(|resources| list(resources, "")).find(is_it).map(|one| text(one, "name"));
-    let place = PLACES.iter().find(|(start, _)| subject.starts_with(start));
+    let name = named.iter().flat_map(|resources| list(resources, "")).find(is_it).and_then(called);
+    let starts = |(start, _): &&(&str, &str)| subject.starts_with(start);
+    let to = match (PLACES.iter().find(starts), LISTED.iter().find(starts)) {
+        (Some((_, base)), _) => Some(link(base, subject)),
+        (None, Some((_, base))) => Some((*base).to_owned()),
+        (None, None) => None,
+    };
+    let shown = html! { @match name { Some(name) => (name), None => code { (shortened(subject)) } } };
     html! {
-        @match place {
-            _ if subject.is_empty() => span.none { "–" },
-            Some((_, base)) => span.id { a href=(link(base, subject)) title=(subject) dir="auto" { @match name { Some(name) => (name), None => code { (shortened(subject)) } } } (copy(subject, "Copy id")) },
-            None => (id(subject)),
+        @if subject.is_empty() { span.none { "–" } }
+        @else {
+            span.id {
+                @match to {
+                    Some(to) => a href=(to) title=(subject) dir="auto" { (shown) },
+                    None => span title=(subject) dir="auto" { (shown) },
+                }
+                (copy(subject, "Copy id"))
+            }
         }
     }
 }

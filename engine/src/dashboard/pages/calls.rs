@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
-    Tone, address_of, asked, at, clock, counted, empty, grouped, link, list, money, name_of, number, pages,
-    read, span, status, table, text, when, words,
+    self, Tone, address_of, asked, at, counted, empty, grouped, link, list, money, name_of, number, pages,
+    read, status, table, text, when, words,
 };
 use crate::dashboard::pages::read_of;
 
@@ -146,13 +146,12 @@ fn gist(call: &Value) -> &str {
         .map_or("", |row| text(row, "text"))
 }
 
-/// How long a call was; a short one in tenths of a second.
+/// How long a call was.
 pub fn length(call: &Value) -> Markup {
     html! {
         @match at(call, "duration_ms").as_i64() {
             None => span.none { "–" },
-            Some(ms @ ..10_000) => (span(ms)),
-            Some(ms) => (clock(ms)),
+            Some(ms) => (parts::length(ms)),
         }
     }
 }
@@ -228,7 +227,7 @@ fn totals(stats: &Value) -> Markup {
             div { dt { "Calls" } dd { (grouped(number(stats, "total"))) } }
             div { dt { "Completed" } dd { (grouped(outcome("completed"))) } }
             div { dt { "Failed" } dd { (grouped(outcome("failed"))) small { (counted(outcome("no_answer") + outcome("busy"), "call")) " not answered" } } }
-            div { dt { "Average length" } dd { (clock(number(stats, "average_duration_ms"))) small { (clock(number(stats, "total_duration_ms"))) " in total" } } }
+            div { dt { "Average length" } dd { (parts::length(number(stats, "average_duration_ms"))) small { (parts::length(number(stats, "total_duration_ms"))) " in total" } } }
             div { dt { "Cost" } dd { (money(number(stats, "total_cost_microusd"))) } }
         }
     }

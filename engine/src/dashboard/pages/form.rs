@@ -1,6 +1,6 @@
 //! Forms, made from the schemas of the operations that they send to: labels, help, limits and choices are theirs.
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::dashboard::dollars;
 use crate::dashboard::forms::ONCE;
@@ -14,6 +14,10 @@ use crate::operations::schema::MAX_BYTES;
 
 /// Texts that may be longer than this have a field of several lines.
 const ONE_LINE_MAX: u64 = 300;
+
+/// How somebody who is invited signs in where no mail is set up.
+pub const WITHOUT_MAIL: &str = "To sign in, they open the link and ask for a code. The code is written to the server's log: \
+    whoever runs this server reads it there, and passes it on.";
 
 /// Problems that are told at one field.
 const WRONG_MAX: usize = 5;
@@ -51,7 +55,9 @@ impl<'a> Form<'a> {
         let first = |name: &str| {
             name.split('.').next().is_some_and(|first| self.schema["properties"].get(first).is_some())
         };
-        self.frame.problem.is_some() && self.frame.typed.iter().any(|(name, _)| first(name))
+        // The test of a tool gives back what was typed, too, and there is nothing in it to save.
+        let is_test = self.frame.problem.is_none() && self.frame.secret_once.is_some();
+        !is_test && self.frame.typed.iter().any(|(name, _)| first(name))
     }
 
     /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
@@ -63,18 +69,19 @@ impl<'a> Form<'a> {
         read.map_or_else(|| self.current["revision"].to_string(), |(_, revision)| revision.clone())
     }
 
-    /// The form around `content`. After success the browser goes to `then`.
+    /// The form around `content`. After success the browser goes to `then`. Who may not send it is told who can.
     pub fn wrap(&self, hidden: &[(&str, &str)], then: &str, content: Markup) -> Markup {
+        if !allowed(self.frame, self.operation) {
+            return html! {
+                p { "Only admins of " strong dir="auto" { (self.frame.workspace_name) } " can do this. " a href="/dashboard/people" { "People" } " says who they are." }
+            };
+        }
         html! {
             form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
                 (once(self.frame, self.operation))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
-                @if allowed(self.frame, self.operation) { (content) }
-                @else {
-                    p.help { "Only admins of this workspace can change this." }
-                    fieldset.edit disabled { (content) }
-                }
+                (content)
             }
         }
     }
@@ -184,11 +191,12 @@ impl<'a> Form<'a> {
             .filter(|(field, _)| *field == name || under(field, name))
             .take(WRONG_MAX)
             .collect();
-        let told = here.iter().map(|(field, message)| match row(field) {
-            Some((_, row, part)) => {
+        let told = here.iter().map(|(field, message)| match (in_json(self.frame, field), row(field)) {
+            (Some(_), _) => format!("`{field}`: {}", sentence(message)),
+            (None, Some((_, row, part))) => {
                 format!("Row {row}, {}: {}", label(part).to_lowercase(), sentence(message))
             }
-            None => sentence(message),
+            (None, None) => sentence(message),
         });
         let told: Vec<String> = told.collect();
         let within = here.iter().map(|(field, _)| *field).filter(|field| *field != name);
@@ -317,7 +325,7 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, req
             };
         }
         "array" if items["type"] == "object" => html! {
-            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(items) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
+            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(with_labels(items)) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
         },
         "array" => html! {
             textarea id=(id) name=(name) rows="3" data-items=[schema["maxItems"].as_u64()] aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
@@ -328,7 +336,7 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, req
         _ if schema.get("enum").is_some() => html! {
             select id=(id) name=(name) aria-describedby=[about.as_deref()] aria-invalid=[invalid] {
                 @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
-                    option value=(choice) selected[value.has(choice)] { (words(choice)) }
+                    option value=(choice) selected[value.has(choice)] title=[choice_label(choice).map(|_| choice)] { (choice_label(choice).map_or_else(|| words(choice), str::to_owned)) }
                 }
             }
         },
@@ -412,6 +420,37 @@ const LABELS: &[(&str, &str)] = &[
     ("knowledge_ids", "Knowledge"),
 ];
 
+/// Choices whose names in the API say little to people who do not write code.
+const CHOICES: &[(&str, &str)] = &[
+    ("transcript", "Says a text"),
+    ("transcript_excludes", "Never says a text"),
+    ("tool_call", "Calls a tool"),
+    ("judge", "Meets a criterion, judged by a model"),
+    ("assistant", "Assistant"),
+    ("user", "Caller"),
+    ("tool", "Tool"),
+    ("any", "Anybody"),
+];
+
+/// What a choice is called, where not simply by its words.
+pub fn choice_label(choice: &str) -> Option<&'static str> {
+    CHOICES.iter().find(|(known, _)| *known == choice).map(|(_, label)| *label)
+}
+
+/// The schema of a list's rows, with what its choices are called, for the script that draws them.
+fn with_labels(items: &Value) -> Value {
+    let mut items = items.clone();
+    for property in items["properties"].as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+        let choices = list(property, "enum").iter().filter_map(Value::as_str);
+        let labels: Map<String, Value> =
+            choices.filter_map(|choice| Some((choice.to_owned(), choice_label(choice)?.into()))).collect();
+        if !labels.is_empty() {
+            property["labels"] = labels.into();
+        }
+    }
+    items
+}
+
 /// `first_message` → `First message`.
 pub fn label(name: &str) -> String {
     let name = name.rsplit('.').next().unwrap_or(name);
@@ -428,12 +467,27 @@ pub fn label(name: &str) -> String {
     words(name)
 }
 
-/// What a problem is about: `evaluations[1].includes` → `Evaluations, row 2: includes`.
-pub fn about(field: &str) -> String {
-    match row(field) {
-        Some((list, row, part)) => format!("{}, row {row}: {}", label(list), label(part).to_lowercase()),
-        None => label(field),
+/// What a problem is about: `evaluations[1].includes` → `Evaluations, row 2: includes`; within JSON that somebody typed, the
+/// whole path.
+pub fn about(frame: &Frame, field: &str) -> String {
+    match (in_json(frame, field), row(field)) {
+        (Some((name, _)), _) => format!("{}, `{field}`", label(name)),
+        (None, Some((list, row, part))) => {
+            format!("{}, row {row}: {}", label(list), label(part).to_lowercase())
+        }
+        (None, None) => label(field),
     }
+}
+
+/// The field of a form that holds JSON, and the path in it, of a problem such as `parameters.properties.date.type`.
+pub fn in_json<'f>(frame: &Frame, field: &'f str) -> Option<(&'f str, &'f str)> {
+    let end = field.find(['.', '['])?;
+    let (name, path) = field.split_at(end);
+    let is_json = |schema: &Value| {
+        let property = &schema["properties"][name];
+        kind(property) == "object" && property.get("properties").is_none() && property.get("anyOf").is_none()
+    };
+    frame.schemas.iter().any(|(_, schema)| is_json(schema)).then_some((name, path))
 }
 
 /// The list, the number of the row and the part of it that a field such as `evaluations[1].includes` names.
@@ -462,16 +516,4 @@ fn kind(schema: &Value) -> &str {
 
 fn under(field: &str, name: &str) -> bool {
     field.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_in_a_row_names_the_row() {
-        assert_eq!(about("evaluations[1].includes"), "Evaluations, row 2: includes");
-        assert_eq!(about("speech.speed"), "Speed");
-        assert_eq!(about("keyterms"), "Keyterms");
-    }
 }

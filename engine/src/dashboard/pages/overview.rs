@@ -8,10 +8,10 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::calls::{self, tone, why};
 use crate::dashboard::pages::chart::{self, Label, Series};
 use crate::dashboard::pages::parts::{
-    Tone, at, clock, counted, day, empty, grouped, link, list, money, name_of, number, read, section, span,
+    Tone, at, counted, day, empty, grouped, length, link, list, money, name_of, number, read, section, span,
     status, table, text, when,
 };
-use crate::dashboard::pages::read_of;
+use crate::dashboard::pages::{choices_of, read_of};
 
 /// The page.
 pub const PAGE: Page = Page {
@@ -22,6 +22,14 @@ pub const PAGE: Page = Page {
         Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "50")], after: "" },
         read_of("get_workspace"),
         read_of("list_assistants"),
+        choices_of("list_simulations"),
+        // How many of all calls are simulated.
+        Read {
+            operation: "list_calls",
+            query: &[],
+            fixed: &[("source", "simulation"), ("limit", "1")],
+            after: "",
+        },
     ],
     forms: &[],
     render,
@@ -52,7 +60,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
             }
             @if nothing { (first_steps()) }
             @else {
-                (figures(calls, workspace))
+                (figures(calls, number(read(answers, 5), "stats/total"), workspace))
                 @if rows.is_empty() {
                     (empty("No calls yet. Open an assistant and talk to it: the conversation appears here.",
                         Some(("/dashboard/assistants", "Go to assistants")), ("testing.md", "Ways to test")))
@@ -63,7 +71,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     }
                     (latency(&bars, calls, rows))
                 }
-                (failed(frame, rows, list(runs, "runs"), assistants))
+                (failed(frame, rows, list(runs, "runs"), assistants, read(answers, 4)))
                 @if !rows.is_empty() {
                     section.part {
                         div.row { h2 { "Latest calls" } a href="/dashboard/calls" { "All calls" } }
@@ -85,16 +93,22 @@ fn first_steps() -> Markup {
     }
 }
 
-fn figures(calls: &Value, workspace: &Value) -> Markup {
+fn figures(calls: &Value, simulated: i64, workspace: &Value) -> Markup {
     let stats = at(calls, "stats");
     let (total, failed) = (number(stats, "total"), number(stats, "by_outcome/failed"));
     let limit = at(workspace, "monthly_spend_limit_microusd").as_i64();
     html! {
         dl.figures {
-            div { dt { "Calls" } dd { (grouped(total)) } }
+            div {
+                dt { "Calls" }
+                dd {
+                    (grouped(total))
+                    @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href="/dashboard/calls?source=simulation" { (grouped(simulated)) " simulated" } } }
+                }
+            }
             div { dt { "Completed" } dd { (grouped(number(stats, "by_outcome/completed"))) @if total > 0 { small { (number(stats, "by_outcome/completed") * 100 / total) " % of all" } } } }
             div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
-            div { dt { "Average length" } dd { (clock(number(stats, "average_duration_ms"))) } }
+            div { dt { "Average length" } dd { (length(number(stats, "average_duration_ms"))) } }
             div {
                 dt { "Spent this month" }
                 dd {
@@ -223,7 +237,7 @@ fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
     }
 }
 
-fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) -> Markup {
+fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value, simulations: &Value) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
     for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
         rows.push((text(call, "started_at"), html! {
@@ -241,9 +255,10 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value) ->
             html! {
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
                 td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) }
-                td { a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" {
-                    @if error.is_empty() { "An evaluation failed." } @else { (error) }
-                } }
+                td {
+                    a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                    span.two dir="auto" { @if error.is_empty() { "An evaluation failed." } @else { (error) } }
+                }
                 td.cap.wide dir="auto" { (name_of(assistants, text(run, "assistant_id"))) }
             },
         ));

@@ -70,6 +70,14 @@ pub fn date(frame: &Frame, at: &str) -> Markup {
     }
 }
 
+/// A date to the second, for things that began within a minute of each other.
+pub fn to_the_second(at: &str) -> Markup {
+    html! {
+        @if at.is_empty() { span.none { "–" } }
+        @else { time datetime=(at) title=(exact(at)) data-date="second" { (exact(at)) } }
+    }
+}
+
 /// `2026-11-24 12:46:15 UTC`
 fn exact(at: &str) -> String {
     format!("{} UTC", at.get(..19).unwrap_or(at).replace('T', " "))
@@ -144,6 +152,14 @@ pub fn counted(count: i64, one: &str) -> String {
     format!("{} {one}{end}", grouped(count))
 }
 
+/// How long a conversation was: `1:07`, of a short one `0:07.4`. How long somebody waited is told by [`span`].
+pub fn length(ms: i64) -> String {
+    if (1..SHORT_MS).contains(&ms) { moment(ms) } else { clock(ms) }
+}
+
+/// A conversation shorter than this is told in tenths of seconds.
+pub const SHORT_MS: i64 = 10_000;
+
 /// `1:07`, `1:02:03`.
 pub fn clock(ms: i64) -> String {
     let seconds = (ms + 500) / 1000;
@@ -156,7 +172,7 @@ pub fn moment(ms: i64) -> String {
     format!("{}:{:02}.{}", ms / 60_000, ms / 1000 % 60, ms / 100 % 10)
 }
 
-/// `640 ms`, `1.24 s`.
+/// `640 ms`, `1.24 s`: a wait.
 pub fn span(ms: i64) -> String {
     match ms {
         ..1000 => format!("{ms} ms"),
@@ -493,6 +509,7 @@ mod tests {
         assert_eq!(counted(1, "call"), "1 call");
         assert_eq!(clock(67_400), "1:07");
         assert_eq!(moment(7_460), "0:07.4");
+        assert_eq!([0, 7_460, 65_000, 3_723_000].map(length), ["0:00", "0:07.4", "1:05", "1:02:03"]);
         assert_eq!(span(1240), "1.24 s");
         assert_eq!(shortened("call_01m80kpfmqbq07vnb4zdtv31bd"), "call_01m80…v31bd");
         assert_eq!(words("no_answer"), "No answer");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Role};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::{act, carried, destroy};
+use crate::dashboard::pages::form::{WITHOUT_MAIL, act, carried, destroy};
 use crate::dashboard::pages::parts::{at, list, read, section, table, text, when, words};
 use crate::dashboard::pages::{read_of, settings};
 use crate::storage::accounts::OPERATOR;
@@ -103,6 +103,7 @@ fn invite(frame: &Frame) -> Markup {
             button.primary { "Invite" }
         }
         p.help { "Members do everything but keys, spending, limits and people. The invitation can be accepted only by this address." }
+        @if !frame.has_mail { p.help { "No mail is set up here (" code { "SIDETONE_SMTP_URL" } " or " code { "SIDETONE_MAIL_URL" } "), so the link of the invitation is shown to you, to hand over. " (WITHOUT_MAIL) } }
     }
 }
 

@@ -6,8 +6,8 @@ use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, destroy};
 use crate::dashboard::pages::parts::{
-    Tone, at, counted, date, facts, id, link, list, name_of, number, read, section, status, table, text,
-    when, words,
+    Tone, at, counted, date, facts, id, link, list, moment, name_of, number, read, section, status, table,
+    text, to_the_second, when, words,
 };
 use crate::dashboard::pages::timeline::{self, Mark};
 use crate::dashboard::pages::{read_of, simulations};
@@ -46,6 +46,14 @@ pub fn is_going(run: &Value) -> bool {
     matches!(text(run, "status"), "queued" | "running")
 }
 
+/// When a run began; of one that waits, when it was ordered.
+fn began(run: &Value) -> &str {
+    [text(run, "started_at"), text(run, "created_at")]
+        .into_iter()
+        .find(|at| !at.is_empty())
+        .unwrap_or_default()
+}
+
 /// What came of a run.
 pub fn verdict(run: &Value) -> Markup {
     match (text(run, "status"), at(run, "passed").as_bool()) {
@@ -65,7 +73,7 @@ pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
         html! { th scope="col" { "Started" } th scope="col" { "Simulation" } th scope="col" { "Result" } th.wide scope="col" { "Last words" } th.num.wide scope="col" { "Turns" } th.num.wide scope="col" { "Cost" } },
         html! { @for run in runs {
             tr {
-                td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, text(run, "created_at"))) } }
+                td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, began(run))) } }
                 td.cap.long dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
                 td.fit { (verdict(run)) }
                 td.wrap.wide dir="auto" { @if text(run, "error/message").is_empty() { span.dim { (text(run, "last_line")) } } @else { (text(run, "error/message")) } }
@@ -123,7 +131,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                 }
                 aside {
                     (section("Run", facts(&[
-                        ("Started", date(frame, text(run, "created_at"))),
+                        ("Started", date(frame, began(run))),
                         ("Mode", html! { (simulations::mode(run)) }),
                         ("Turns", html! { (number(run, "turns")) }),
                         ("Batch", html! { @if text(run, "batch_id").is_empty() { span.none { "–" } } @else { a href=(link("/dashboard/simulations/batches", text(run, "batch_id"))) { "Open the batch" } } }),
@@ -132,7 +140,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                         ("Cost", html! { (simulations::cost(run)) }),
                     ])))
                     @if !text(run, "call_id").is_empty() { p { a href=(link("/dashboard/calls", text(run, "call_id"))) { "Open the call" } } }
-                    (others(frame, run, list(read(answers, 3), "runs")))
+                    (others(run, list(read(answers, 3), "runs")))
                     @if !is_going(run) {
                         div.row.removal { (destroy(frame, "delete_simulation_run", &[("id", run_id)], simulations::BASE, "Delete run", "Delete 1 run", "Its transcript and its results are deleted for good.")) }
                     }
@@ -153,16 +161,31 @@ fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup 
                 html! { th scope="col" { "Result" } th scope="col" { "Criterion" } th.wide scope="col" { "Why" } },
                 html! { @for one in evaluations {
                     tr {
-                        td.fit { @match at(one, "passed").as_bool() { Some(true) => (status(Tone::Good, "Passed")), Some(false) => (status(Tone::Bad, "Failed")), None => (status(Tone::Warn, "Not decided")) } }
+                        td.fit { (decision(one)) }
                         td dir="auto" { (criterion(one)) }
                         td.wide dir="auto" { (text(one, "reason"))
-                            @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { "Show the turn" } }
+                            @if let Some(row) = at(one, "matched_index").as_i64() { " " a href={ "#row-" (row) } { (place(rows, row)) } }
                             @else if at(one, "passed") == false && !rows.is_empty() { " " a href={ "#" (timeline::missing_id(mark(one, rows).index)) } { "Show where" } }
                         }
                     }
                 } }))
         }
     }
+}
+
+/// What came of an evaluation.
+fn decision(one: &Value) -> Markup {
+    match at(one, "passed").as_bool() {
+        Some(true) => status(Tone::Good, "Passed"),
+        Some(false) => status(Tone::Bad, "Failed"),
+        None => status(Tone::Warn, "Not decided"),
+    }
+}
+
+/// A row of a conversation is called by its time, as the transcript shows it.
+fn place(rows: &[Value], index: i64) -> String {
+    let row = rows.iter().find(|row| number(row, "index") == index);
+    row.map_or_else(|| "Show where".to_owned(), |row| format!("At {}", moment(number(row, "start_ms"))))
 }
 
 /// Where an evaluation failed: at the row that decides, else after the last one that it reads.
@@ -189,17 +212,17 @@ fn criterion(one: &Value) -> Markup {
         format!("the {}", words(role).to_lowercase().replace("user", "caller"))
     };
     html! {
-        @match text(one, "kind") {
+        span title=(text(one, "kind")) { @match text(one, "kind") {
             "transcript" => { "Said by " (who) ": “" (what) "”" },
             "transcript_excludes" => { "Never said by " (who) ": “" (what) "”" },
             "tool_call" => { "Calls " code { (what) } },
-            _ => { (what) },
-        }
+            _ => { "Judged by a model: " (what) },
+        } }
     }
 }
 
 /// Other runs of the simulation, to compare with.
-fn others(frame: &Frame, run: &Value, runs: &[Value]) -> Markup {
+fn others(run: &Value, runs: &[Value]) -> Markup {
     let same = |other: &&Value| {
         text(other, "simulation_id") == text(run, "simulation_id") && text(other, "id") != text(run, "id")
     };
@@ -208,7 +231,7 @@ fn others(frame: &Frame, run: &Value, runs: &[Value]) -> Markup {
         @if !others.is_empty() {
             (section("Compare with", html! {
                 @for other in others {
-                    p.row { (verdict(other)) a href={ (link(BASE, text(run, "id"))) "/compare/" (text(other, "id")) } { "the run of " (when(frame, text(other, "created_at"))) } }
+                    p.row { (verdict(other)) a href={ (link(BASE, text(run, "id"))) "/compare/" (text(other, "id")) } { "the run of " (to_the_second(began(other))) } }
                 }
             }))
         }
@@ -224,24 +247,23 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
         calls: sides.iter().map(|run| Call::of("get_simulation_run").at("id", text(run, "id"))).collect(),
         ..Strip::default()
     };
-    let apart = list(sides[0], "transcript")
-        .iter()
-        .zip(list(sides[1], "transcript"))
-        .position(|(one, other)| text(one, "text") != text(other, "text"));
+    let both = || list(sides[0], "transcript").iter().zip(list(sides[1], "transcript"));
+    let apart = both().position(|(one, other)| text(one, "text") != text(other, "text"));
     layout::page(
         frame,
         strip,
         html! {
-            @match apart {
-                Some(row) => p { "They part at row " (row + 1) "." },
+            @match apart.and_then(|row| both().nth(row)) {
+                Some((one, other)) => p { "They part at " (moment(number(one, "start_ms"))) " of the first run, " (moment(number(other, "start_ms"))) " of the second." },
                 None => p { "They say the same, as far as both go." },
             }
+            (section("Evaluations", side_by_side(sides)))
             div.half {
                 @for run in sides {
                     @let assistant = name_of(assistants, text(run, "assistant_id"));
                     @let first = apart.map(|row| Mark { index: i64::try_from(row).unwrap_or_default(), decides: true, told: html! {} });
                     section.part {
-                        div.row { h2 { a href=(link(BASE, text(run, "id"))) { "Run of " (when(frame, text(run, "created_at"))) } } (verdict(run)) }
+                        div.row { h2 { a href=(link(BASE, text(run, "id"))) { "Run of " (to_the_second(began(run))) } } (verdict(run)) }
                         p.help { "revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }
                         (timeline::transcript(list(run, "transcript"), &assistant, first.as_slice()))
                     }
@@ -249,4 +271,46 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
             }
         },
     )
+}
+
+/// What came of each evaluation in both runs: one that the other run did not have stands alone.
+fn side_by_side(sides: [&Value; 2]) -> Markup {
+    let is_same = |one: &Value, other: &Value| {
+        ["kind", "role", "includes"].iter().all(|part| text(one, part) == text(other, part))
+    };
+    let [first, second] = sides.map(|run| list(run, "evaluations"));
+    let only_second = second.iter().filter(|one| !first.iter().any(|other| is_same(one, other)));
+    let all: Vec<&Value> = first.iter().chain(only_second).collect();
+    html! {
+        @if all.is_empty() { p.dim { "Neither run has an evaluation that was decided." } }
+        @else {
+            div.versus {
+                (table("Evaluations of both runs",
+                    html! { th scope="col" { "Criterion" } @for run in sides { th scope="col" { "Run of " (to_the_second(began(run))) } } },
+                    html! { @for criterion_of in all {
+                        tr {
+                            td dir="auto" { (criterion(criterion_of)) }
+                            @for (run, evaluations) in [(sides[0], first), (sides[1], second)] {
+                                td.wrap { @match evaluations.iter().find(|one| is_same(one, criterion_of)) {
+                                    Some(one) => (decided_in(run, one)),
+                                    None => span.none { "not checked" },
+                                } }
+                            }
+                        }
+                    } }))
+            }
+        }
+    }
+}
+
+/// What came of an evaluation in a run, why, and the way to the row that decides.
+fn decided_in(run: &Value, one: &Value) -> Markup {
+    html! {
+        (decision(one))
+        span.two dir="auto" { (text(one, "reason"))
+            @if let Some(row) = at(one, "matched_index").as_i64() {
+                " " a href={ (link(BASE, text(run, "id"))) "#row-" (row) } { (place(list(run, "transcript"), row)) }
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};
 use crate::dashboard::pages::parts::{
-    at, date, facts, id, list, money, number, read, section, snippet, text,
+    at, counted, date, facts, id, list, money, number, read, section, snippet, text,
 };
 use crate::dashboard::pages::read_of;
 
@@ -45,7 +45,9 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                 (gauge(workspace))
                 @for warning in list(workspace, "warnings").iter().filter_map(Value::as_str) { p.help { (warning) } }
             }))
-            (section("Workspace", form.wrap(&[], "/dashboard/settings", html! {
+            (section("Workspace", html! {
+                @if !allowed(frame, "update_workspace") { (limits(workspace)) }
+                (form.wrap(&[], "/dashboard/settings", html! {
                 (form.field("name"))
                 fieldset.group {
                     legend { "Limits" }
@@ -59,7 +61,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     (form.field("recording_retention_days"))
                 }
                 div.row { button.primary { "Save" } span.help { "Created " (date(frame, text(workspace, "created_at"))) } }
-            })))
+                }))
+            }))
             (section("Connect an MCP client", html! {
                 p { "Put a " a href="/dashboard/keys" { "key" } " in place of " code { "YOUR_API_KEY" } "." }
                 @for (client, text) in clients(&frame.origin) {
@@ -69,6 +72,17 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
             }))
         },
     )
+}
+
+/// What those read who may not change it.
+fn limits(workspace: &Value) -> Markup {
+    let days = |name: &str| html! { @match at(workspace, name).as_i64() { Some(days) => (counted(days, "day")), None => "for good" } };
+    facts(&[
+        ("Calls at once", html! { (number(workspace, "calls_at_once")) }),
+        ("Runs at once", html! { (number(workspace, "runs_at_once")) }),
+        ("Calls are kept", days("call_retention_days")),
+        ("Recordings are kept", days("recording_retention_days")),
+    ])
 }
 
 /// The pages of what belongs to the workspace as a whole.

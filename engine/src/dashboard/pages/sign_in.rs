@@ -10,6 +10,8 @@ pub enum SignIn<'a> {
     Email {
         /// What was typed.
         email: &'a str,
+        /// Whether codes go to the server's log, because no mail is set up.
+        logged: bool,
         /// Whether Google is offered: a link to `/dashboard/sign-in/google`.
         google: bool,
         /// Where to go afterwards.
@@ -49,11 +51,12 @@ pub enum SignIn<'a> {
 /// The page.
 pub fn sign_in(state: &SignIn<'_>) -> Markup {
     match state {
-        SignIn::Email { email, google, next, problem, csrf } => layout::plain(
+        SignIn::Email { email, logged, google, next, problem, csrf } => layout::plain(
             "Sign in",
             html! {
                 (told(*problem))
                 @if next.starts_with(JOIN_PATH) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
+                @if *logged { p { "No mail is set up here: your code will be in the server's log. Ask whoever runs this server for it." } }
                 @if *google {
                     a.button href={ "/dashboard/sign-in/google?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } {
                         "Continue with Google"
@@ -76,7 +79,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
             "Enter the code",
             html! {
                 p {
-                    @if *logged { "No mail is set up here, so the code for " strong { (email) } " is in the server's log." }
+                    @if *logged { "No mail is set up here, so the code for " strong { (email) } " is in the server's log. Whoever runs this server can read it to you; it holds for 10 minutes." }
                     @else { "We sent a code of six digits to " strong { (email) } ". It holds for 10 minutes." }
                 }
                 (told(*problem))
@@ -90,7 +93,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
                     }
                     button.primary { "Sign in" }
                 }
-                p.help { "The mail also has a link that does the same. " a href="/dashboard/sign-in" { "Use another address" } }
+                p.help { @if *logged { "The log" } @else { "The mail" } " also has a link that does the same. " a href="/dashboard/sign-in" { "Use another address" } }
             },
         ),
         SignIn::Link { token, email, problem, csrf } => layout::plain(

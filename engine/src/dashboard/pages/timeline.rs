@@ -2,7 +2,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::pages::parts::{at, clock, list, moment, number, span, text};
+use crate::dashboard::pages::parts::{self, SHORT_MS, at, clock, list, moment, number, span, text};
 
 /// The width of the drawing, in its own units.
 const WIDTH: i64 = 1000;
@@ -15,7 +15,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
     let recorded = at(call, "recording").is_object();
     html! {
         section.line aria-label="The call on its line of time" {
-            p.lane-names { strong.caller { "Caller" } span.dim { (mark(length, length)) } }
+            p.lane-names { strong.caller { "Caller" } span.dim { (parts::length(length)) } }
             div.trace data-trace=(text(call, "id")) data-length=(length) data-recorded[recorded] {
                 svg.blocks viewBox={ "0 0 " (WIDTH) " 112" } preserveAspectRatio="none" role="img" aria-label=(told(rows)) {
                     line.mid x1="0" x2=(WIDTH) y1="56" y2="56" {}
@@ -40,7 +40,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
 
 /// A moment on a line of this length: a short one needs tenths.
 fn mark(ms: i64, length: i64) -> String {
-    if length < 10_000 { moment(ms) } else { clock(ms) }
+    if length < SHORT_MS { moment(ms) } else { clock(ms) }
 }
 
 fn told(rows: &[Value]) -> String {

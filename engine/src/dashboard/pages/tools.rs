@@ -212,6 +212,7 @@ fn outcome(tested: &Value) -> Markup {
                 " " @if failed.is_empty() { "HTTP " (number(tested, "response/status")) } @else { (sentence(failed)) }
                 " · " (span(number(tested, "duration_ms")))
             }
+            @if at(tested, "response").is_null() { p.help { "Nothing answered. Check the host name, the port and the certificate of the URL, and that it is public." } }
             @if !text(tested, "response/body").is_empty() { (snippet(text(tested, "response/body"), "Answer")) }
             details.raw {
                 summary { "Request" }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::base::time;
 use crate::dashboard::frame::{Frame, Page, Read};
-use crate::dashboard::layout::{self, Call, Strip, send};
+use crate::dashboard::layout::{self, Call, DELIVERY, Strip, send};
 use crate::dashboard::pages::choices_of;
 use crate::dashboard::pages::form::{Form, act, destroy};
 use crate::dashboard::pages::parts::{
@@ -140,7 +140,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some((BASE, "Webhooks")),
         beside: Some(html! { (enabled(webhook)) (id(webhook_id)) }),
         action: Some(html! {
-            (act(frame, "test_webhook", &[("id", webhook_id)], &here, html! { button.primary disabled[at(webhook, "enabled") == false] { "Send test event" } }))
+            (act(frame, "test_webhook", &[("id", webhook_id)], &queued(&here), html! { button.primary disabled[at(webhook, "enabled") == false] { "Send test event" } }))
         }),
         calls: vec![
             Call::of("list_webhook_deliveries").at("id", webhook_id).asked(frame, &["status", "page"]),
@@ -152,7 +152,9 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         frame,
         strip,
         html! {
-            (section("Deliveries", deliveries(frame, webhook_id, read(answers, 1))))
+            section.part data-live[list(read(answers, 1), "deliveries").iter().any(|one| is_due(frame, one))] {
+                h2 { "Deliveries" } (deliveries(frame, webhook_id, read(answers, 1)))
+            }
             div.half {
                 (section("Settings", form.wrap(&[("id", webhook_id)], &here, html! {
                     (form.field("url")) (form.field("events")) (form.field("enabled")) div.row { button.primary { "Save" } }
@@ -195,6 +197,18 @@ fn deliveries(frame: &Frame, webhook_id: &str, answer: &Value) -> Markup {
     }
 }
 
+/// Where a form leads that queues a delivery.
+fn queued(here: &str) -> String {
+    format!("{here}?{DELIVERY}={{id}}")
+}
+
+/// Whether a delivery is sent in a moment: the page follows it.
+fn is_due(frame: &Frame, delivery: &Value) -> bool {
+    const SOON_MS: i64 = 10_000;
+    let next_ms = time::from(text(delivery, "next_attempt_at"));
+    text(delivery, "status") == "pending" && next_ms.is_none_or(|next_ms| next_ms < frame.now_ms + SOON_MS)
+}
+
 fn delivery_row(frame: &Frame, webhook_id: &str, delivery: &Value) -> Markup {
     let state = match text(delivery, "status") {
         "delivered" => status(Tone::Good, "Delivered"),
@@ -204,13 +218,13 @@ fn delivery_row(frame: &Frame, webhook_id: &str, delivery: &Value) -> Markup {
     };
     let hidden = [("id", webhook_id), ("delivery_id", text(delivery, "id"))];
     html! {
-        tr {
+        tr id=(text(delivery, "id")) {
             td.fit { code title=(text(delivery, "event_id")) { (text(delivery, "type")) } }
             td.fit { (state) @if let Some(next_ms) = time::from(text(delivery, "next_attempt_at")) { span.two { @if next_ms > frame.now_ms { "next try " (when(frame, text(delivery, "next_attempt_at"))) } @else { "next try is due" } } } }
             td.wrap.wide { @if let Some(code) = at(delivery, "last_status").as_i64() { code { (code) } " " } (text(delivery, "last_error")) @if text(delivery, "last_error").is_empty() { span.dim dir="auto" { (text(delivery, "last_response")) } } }
             td.num.fit.wide { (number(delivery, "attempts")) }
             td.fit { (when(frame, text(delivery, "created_at"))) }
-            td.fit { @if text(delivery, "status") != "pending" { (act(frame, "redeliver_webhook_delivery", &hidden, &frame.path, html! { button.quiet { "Send again" } })) } }
+            td.fit { @if text(delivery, "status") != "pending" { (act(frame, "redeliver_webhook_delivery", &hidden, &queued(&frame.path), html! { button.quiet { "Send again" } })) } }
         }
     }
 }

@@ -80,7 +80,7 @@ impl RulesJudge {
             let said = self.turns.get(index).map_or(&[][..], |read| read.terms.as_slice());
             let says = |number: &u32| said.binary_search(number).is_ok();
             if all_known && numbers.iter().flatten().all(says) {
-                return yes(*index, format!("Row {index} contains all significant words of the criterion."));
+                return yes(*index, "One turn contains all significant words of the criterion.");
             }
             left.retain(|number| !says(number));
             if all_known && left.is_empty() {
@@ -88,10 +88,7 @@ impl RulesJudge {
             }
         }
         if let Some(index) = completed_at {
-            let reason = format!(
-                "Several turns together contain all significant words of the criterion, the last of them in row {index}."
-            );
-            return yes(index, reason);
+            return yes(index, "Several turns together contain all significant words of the criterion.");
         }
         let is_missing =
             |number: &Option<u32>| number.is_none_or(|number| left.binary_search(&number).is_ok());
@@ -154,8 +151,8 @@ fn shortfall(missing: &[&str], criterion: &str) -> String {
     format!("The checked turns do not contain {what} of the criterion: {}{more}.{absence}", named.join(", "))
 }
 
-const fn yes(index: usize, reason: String) -> Verdict {
-    Verdict { passed: true, matched_index: Some(index), reason }
+fn yes(index: usize, reason: &str) -> Verdict {
+    Verdict { passed: true, matched_index: Some(index), reason: reason.to_owned() }
 }
 
 const fn no(reason: String) -> Verdict {
