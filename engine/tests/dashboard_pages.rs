@@ -379,7 +379,7 @@ fn lengths_of_conversations_have_one_format() {
         call["answers"][0]["duration_ms"] = ms.into();
         let html = render(page_at("/dashboard/calls"), &list);
         assert!(html.contains(&format!("<dt>Average length</dt><dd>{shown}<")), "{html}");
-        assert!(html.contains(&format!("<td class=\"num fit wide\">{shown}</td>")), "{html}");
+        assert!(html.contains(&format!("class=\"num fit wide\">{shown}</td>")), "{html}");
         let html = render(page_at("/dashboard/calls/{id}"), &call);
         assert!(html.contains(&format!("<dt>Length</dt><dd>{shown}</dd>")), "{html}");
     }

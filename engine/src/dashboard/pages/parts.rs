@@ -442,7 +442,7 @@ pub fn icon(name: &str) -> Markup {
         _ => "M8 3v10M3 8h10",
     };
     html! {
-        svg.icon viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" {
+        svg.icon viewBox="0 0 16 16" aria-hidden="true" {
             path d=(PreEscaped(path)) {}
         }
     }
