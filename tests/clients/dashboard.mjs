@@ -1,68 +1,26 @@
-// The dashboard in a real Chromium, driven by Playwright: a newcomer signs in with the code from the log and does
-// everything once, with and without JavaScript; then axe-core reads every page that was seen, in light and dark, and
-// nothing is wider than a telephone. What only a form or a key press shows is read when it is there. At last, somebody who
-// writes markup into every text has it shown as text. SIDETONE_LOG is the server's log. With SHOTS set to a folder, it takes
-// screenshots.
+// The dashboard in a real Chromium: a newcomer signs in with the code from the log and does everything once, with and
+// without JavaScript; then axe-core reads every page, in light and dark, and nothing is wider than a telephone. What only a
+// form or a key press shows is read when it is there. At last, somebody writes markup into every text.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { chromium } from 'playwright-core';
+import { attack } from './dashboard-attack.mjs';
+import { inspect, inspectHere, shots } from './dashboard-look.mjs';
+import { base, launch, linkOf, playsInStep, proveAddress, save, saveOf, signIn } from './dashboard-tools.mjs';
 
-const { SIDETONE_URL: base, SIDETONE_LOG: log, SHOTS, CHROMIUM = 'chromium' } = process.env;
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await launch();
 
 /** The addresses that were seen: each is read by axe-core afterwards. */
-const seen = new Set(['/dashboard/sign-in']);
+const seen = new Set();
 
-/** What axe-core found, and what is too wide. */
-const violations = [];
-
-/** How often each address has asked for a code. */
-const asked = new Map();
-
-/** The code that was sent to an address last. */
-async function code(email) {
-  const nth = asked.get(email);
-  for (let tries = 0; tries < 50; tries += 1, await sleep(100)) {
-    const found = [...(await readFile(log, 'utf8')).matchAll(new RegExp(`the sign-in code for ${email} is (\\d{6})`, 'g'))];
-    if (found.length >= nth) return found[nth - 1][1];
-  }
-  throw new Error(`no code for ${email} in the log`);
+/** What a terminal answers to a command that a page shows: it knows the key. */
+function terminal(command, key) {
+  assert.match(command, /^curl /);
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command.replace('curl ', 'curl -sS ')], { encoding: 'utf8', env: { ...process.env, SIDETONE_KEY: key } });
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout);
 }
-
-async function proveAddress(page, email, look = () => {}) {
-  asked.set(email, (asked.get(email) ?? 0) + 1);
-  await page.getByLabel('E-mail address').fill(email);
-  await page.getByRole('button', { name: 'Send code' }).click();
-  await page.getByLabel('Code').waitFor();
-  await look('code');
-  await page.getByLabel('Code').fill(await code(email));
-  await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-async function signIn(context, email, look) {
-  const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  page.on('pageerror', (error) => assert.fail(`a script failed at ${page.url()}: ${error.message}`));
-  page.on('console', (message) => assert.ok(!message.text().includes('Content Security Policy'), `${page.url()}: ${message.text()}`));
-  page.on('framenavigated', () => {
-    const { pathname, search } = new URL(page.url());
-    if (pathname.startsWith('/dashboard') && !pathname.includes('/do/')) seen.add(pathname + search.replace(/[?&]done=\w+/, ''));
-  });
-  await page.goto(`${base}/dashboard`);
-  await proveAddress(page, email, look && ((name) => look(page, name)));
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  return page;
-}
-
-const editor = (page) => page.locator('form.edit').first();
-/** What a script calls "Save all" has a name for each form without one. */
-const save = (page) => editor(page).getByRole('button', { name: /^Save( all)?$/ }).click();
-const saveOf = (page, operation) => page.locator(`#form-${operation}`).getByRole('button', { name: /^Save / }).click();
 
 /** Reads the page again until `wanted` is there: without a script, nobody else does. */
 async function until(page, wanted) {
@@ -77,7 +35,7 @@ async function walk(email, scripts) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, javaScriptEnabled: scripts });
   // Only with scripts can the page be read by axe-core.
   const look = scripts ? (page, name) => inspectHere(page, name) : undefined;
-  const page = await signIn(context, email, look);
+  const page = await signIn(context, email, { look, visited: (address) => seen.add(address) });
   const go = (path) => page.goto(base + path);
 
   await go('/dashboard/assistants/new?template=front-desk');
@@ -248,10 +206,7 @@ async function walk(email, scripts) {
   await page.locator('td a.name').first().click();
   await page.waitForURL(/call_/);
   if (scripts) {
-    await page.locator('.trace.ready').waitFor();
-    await page.getByRole('button', { name: 'Play' }).click();
-    await page.locator('.talk li.now').waitFor();
-    await page.getByRole('button', { name: 'Pause' }).click();
+    await playsInStep(page);
   } else {
     assert.ok(await page.locator('audio').isVisible());
   }
@@ -271,14 +226,16 @@ async function walk(email, scripts) {
   await page.getByLabel('Name').fill('Nightly tests');
   await page.getByRole('button', { name: 'Create key' }).click();
   const key = await page.locator('code.secret').textContent();
-  const headers = { Authorization: `Bearer ${key}` };
-  assert.equal((await fetch(`${base}/assistants`, { headers })).status, 200);
+  // The command that a page shows works in a terminal, with the key.
+  await go('/dashboard/assistants');
+  const command = await page.locator('.api pre').first().textContent();
+  assert.deepEqual(terminal(command, key).map((assistant) => assistant.name), [name]);
   await go('/dashboard/keys');
   await page.getByRole('button', { name: 'Revoke' }).last().click();
   await look?.(page, 'dialog');
   await page.getByRole('button', { name: 'Revoke “Nightly tests”' }).click();
   await page.getByText('Revoked.').waitFor();
-  assert.equal((await fetch(`${base}/assistants`, { headers })).status, 401);
+  assert.equal(terminal(command, key).error.code, 'unauthorized');
 
   await go('/dashboard/nowhere');
   await look?.(page, 'missing');
@@ -477,189 +434,13 @@ async function secondPerson(page, email, scripts, look) {
   await telephone.close();
 }
 
-/** Runs axe-core in a page as it stands, past its policy. */
-async function read(page) {
-  const session = await page.context().newCDPSession(page);
-  const run = (expression) => session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
-  await run(`${axe}; true`);
-  const { result } = await run("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`))");
-  await session.detach();
-  return result.value;
-}
-
-/** What no address leads to: the answer to a form, an open dialog. In both schemes, and on a telephone. */
-async function inspectHere(page, name) {
-  for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    violations.push(...(await read(page)).map((found) => `${colorScheme} ${name}: ${found}`));
-  }
-  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
-  await page.setViewportSize({ width: 360, height: 740 });
-  violations.push(...(await unreachable(page)).map((found) => `${name}: ${found}`));
-  await page.setViewportSize({ width: 1280, height: 800 });
-  await shots(page, name);
-}
-
-/** What somebody with a telephone cannot read: the page is wider than the screen, or a text is cut and nothing tells the rest. */
-function unreachable(page) {
-  return page.evaluate(() => {
-    const found = [];
-    const width = document.documentElement.scrollWidth;
-    if (width > 360) found.push(`the page is ${width} px wide`);
-    for (const element of document.body.querySelectorAll('*')) {
-      const { overflowX, clipPath } = getComputedStyle(element);
-      // What is clipped away as a whole is for screen readers.
-      if (!['hidden', 'clip'].includes(overflowX) || clipPath !== 'none' || !element.innerText?.trim()) continue;
-      if (element.scrollWidth > element.clientWidth && element.clientWidth && !element.closest('[title]')) found.push(`cut off: ${element.outerHTML.slice(0, 160)}`);
-    }
-    for (const row of document.querySelectorAll('.cards td')) {
-      if (row.innerText.trim() && row.getBoundingClientRect().right > 360) found.push(`outside: ${row.outerHTML.slice(0, 160)}`);
-      if (row.textContent && getComputedStyle(row).display === 'none') found.push(`hidden: ${row.outerHTML.slice(0, 160)}`);
-    }
-    return found;
-  });
-}
-
-/** The rail scrolls where it is higher than the window, down to its last button; between telephone and desktop, too. */
-async function railInALowWindow(page, path) {
-  for (const width of [1280, 768]) {
-    await page.setViewportSize({ width, height: 500 });
-    const button = page.locator('.rail').getByRole('button', { name: 'Sign out' });
-    await button.scrollIntoViewIfNeeded({ timeout: 2000 }).catch(() => violations.push(`${path}: no way to sign out at ${width} px`));
-    const box = await button.boundingBox();
-    if (!box || box.y + box.height > 500) violations.push(`${path}: the rail is cut at ${width} × 500`);
-  }
-}
-
-/** The page as it stands, in both schemes and on a telephone. */
-async function shots(page, name) {
-  if (!SHOTS) return;
-  for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
-    for (const width of [1280, 360]) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.screenshot({ path: join(SHOTS, `${name}-${colorScheme}-${width}.png`) });
-    }
-  }
-  await page.emulateMedia({ colorScheme: null });
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
-
-/** axe-core on every page, open to the last detail; and how wide each is on a telephone. */
-async function inspect(storageState) {
-  for (const colorScheme of ['light', 'dark']) {
-    const options = { colorScheme, bypassCSP: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' };
-    const [own, strange] = [await browser.newContext({ ...options, storageState }), await browser.newContext(options)];
-    const [ours, strangers] = [await own.newPage(), await strange.newPage()];
-    for (const path of seen) {
-      const page = path.startsWith('/dashboard/sign-in') ? strangers : ours;
-      await page.goto(base + path);
-      const shot = (size) => SHOTS && page.screenshot({ path: join(SHOTS, `${path.replaceAll(/\W+/g, '-')}-${colorScheme}${size}.png`) });
-      await shot('');
-      await page.setViewportSize({ width: 360, height: 740 });
-      await shot('-360');
-      for (const open of [false, true]) {
-        if (open) await page.evaluate(() => document.querySelectorAll('main details, .api').forEach((part) => (part.open = true)));
-        violations.push(...(await unreachable(page)).map((found) => `${path}${open ? ', opened' : ''}: ${found}`));
-      }
-      if (page === ours) await railInALowWindow(page, path);
-      await page.setViewportSize({ width: 1280, height: 800 });
-      violations.push(...(await read(page)).map((found) => `${colorScheme} ${path}: ${found}`));
-    }
-    await own.close();
-    await strange.close();
-  }
-  assert.deepEqual(violations, []);
-}
-
-/** Somebody writes markup wherever a text can be written. It is shown as text, also without the policy that forbids it. */
-async function attack(email) {
-  const context = await browser.newContext({ bypassCSP: true, viewport: { width: 1280, height: 800 }, userAgent: 'Agent <img src=x onerror=window.hacked=1>' });
-  const page = await signIn(context, email);
-  const mark = '<img src=x onerror=window.hacked=1>';
-  const hostile = `"'>${mark}<svg onload=window.hacked=1>`;
-  const call = (method, path, body) =>
-    page.evaluate(
-      async ([method, path, body]) => {
-        const token = document.querySelector('meta[name=csrf]').content;
-        const answer = await fetch(`/dashboard/api${path}`, { method, headers: { 'X-CSRF-Token': token, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
-        const text = await answer.text();
-        if (!answer.ok) throw new Error(`${method} ${path}: ${text}`);
-        return JSON.parse(text);
-      },
-      [method, path, body],
-    );
-  const name = hostile;
-  const [tool, document] = [
-    await call('POST', '/tools', {
-      name: 'look_up', description: hostile, url: 'https://booking.invalid/%3Cimg%20src=x%3E',
-      parameters: { type: 'object', properties: { [hostile]: { type: 'string', description: hostile, enum: [hostile] } }, required: [hostile] },
-    }),
-    await call('POST', '/knowledge', { name, content: hostile, source: hostile }),
-  ];
-  const assistant = await call('POST', '/assistants', { name, instructions: hostile, first_message: `${hostile} Hello.`, keyterms: [mark], speech: { filler: hostile } });
-  await call('PUT', `/assistants/${assistant.id}/tools`, { tool_ids: [tool.id] });
-  await call('PUT', `/assistants/${assistant.id}/knowledge`, { knowledge_ids: [document.id] });
-  const persona = await call('POST', '/simulations/personas', { name, system_prompt: hostile });
-  const evaluations = ['transcript', 'transcript_excludes', 'tool_call'].map((kind) => ({ kind, role: 'any', includes: hostile }));
-  const scenario = await call('POST', '/simulations/scenarios', { name, instructions: `Ask "${mark} When do you open?"`, evaluations });
-  const simulation = await call('POST', '/simulations', { assistant_id: assistant.id, persona_id: persona.id, scenario_id: scenario.id });
-  const webhook = await call('POST', '/webhooks', { url: 'https://hooks.invalid/%3Cimg%20src=x%3E', events: ['call.ended'] });
-  await call('PATCH', '/workspace', { name });
-  await call('PATCH', `/assistants/${assistant.id}`, { name: `${name} 2` });
-  const run = await call('POST', `/simulations/${simulation.id}/runs`, { mode: 'voice' });
-  const other = await call('POST', `/simulations/${simulation.id}/runs`, { mode: 'chat' });
-  let ended;
-  for (let tries = 0; tries < 100; tries += 1, await sleep(100)) {
-    ended = await call('GET', `/simulations/runs/${run.id}`);
-    if (ended.status === 'completed') break;
-  }
-  assert.ok(ended.transcript.some(({ text }) => text.includes('onerror')), 'the transcript has it');
-
-  const harmless = async () => {
-    await page.evaluate(() => window.document.querySelectorAll('details').forEach((part) => (part.open = true)));
-    await sleep(50);
-    assert.equal(await page.evaluate(() => window.hacked), undefined, page.url());
-  };
-  const go = async (path) => {
-    await page.goto(base + path);
-    await harmless();
-  };
-  await go('/dashboard/keys');
-  await page.getByLabel('Name').fill(hostile);
-  await page.getByRole('button', { name: 'Create key' }).click();
-  await harmless();
-  const [of, sims] = [`/dashboard/assistants/${assistant.id}`, '/dashboard/simulations'];
-  const paths = ['', '/calls', `/calls?search=${encodeURIComponent(hostile)}&model=${encodeURIComponent(hostile)}`, `/calls/${ended.call_id}`, `/calls/${ended.call_id}/scenario`,
-    '/assistants', '/tools', `/tools/${tool.id}`, '/knowledge', `/knowledge/${document.id}`, '/webhooks', `/webhooks/${webhook.id}`, '/keys', '/settings', '/people', '/sessions', '/audit', '/numbers/bind'];
-  for (const path of paths) await go(`/dashboard${path}`);
-  for (const path of ['', '/new', `/scenarios/${scenario.id}`, `/personas/${persona.id}`, `/runs/${run.id}`, `/runs/${run.id}/compare/${other.id}`]) await go(sims + path);
-  for (const path of ['', '/history', '/simulate']) await go(of + path);
-  // What only a script or a form shows: the preview of a tool, a conflict, a problem, the palette.
-  await go(`/dashboard/tools/${tool.id}`);
-  await page.locator('#f-parameters').fill(JSON.stringify({ properties: { [`${hostile}2`]: { description: hostile, enum: [hostile] } } }));
-  await page.getByText(`${hostile}2`).first().waitFor();
-  await harmless();
-  await go(of);
-  await call('PATCH', `/assistants/${assistant.id}`, { name: `${name} 3` });
-  await page.locator('#f-name').fill(`${name} 4`);
-  await save(page);
-  await page.locator('.version pre').first().waitFor();
-  await harmless();
-  await page.keyboard.press('Control+k');
-  await page.getByRole('combobox', { name: 'Go to' }).fill('onerror');
-  await page.getByRole('option', { name: 'onerror' }).first().waitFor();
-  await harmless();
-  await context.close();
-}
-
 try {
   await walk('anna@dental.example', false);
   seen.clear();
-  seen.add('/dashboard/sign-in');
+  seen.add('/dashboard/sign-in').add(await linkOf(browser, 'link@dental.example'));
   const state = await walk('mira@dental.example', true);
-  await inspect(state);
-  await attack('eve@dental.example');
+  await inspect(browser, state, seen);
+  await attack(browser, 'eve@dental.example');
   console.log(`the dashboard: done twice, ${seen.size} pages inspected in light and dark`);
 } finally {
   await browser.close();

@@ -15,6 +15,10 @@ python_v2=$("$ci/python-env" requirements-mcp-v2.txt)/python
 python_openai=$("$ci/python-env" requirements-openai.txt)/python
 "$ci/python-env" requirements-openapi.txt >/dev/null
 
+# A new server of the same host, with no data.
+own=./with-server.sh
+[[ ${SIDETONE_HOST:-} != worker ]] || own=../worker/with-worker.sh
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0
@@ -56,8 +60,8 @@ CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
 check "the test page's audio thread" node page-audio.mjs
 CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
-[[ ${SIDETONE_HOST:-} == worker ]] ||
-  CHROMIUM=$("$ci/chromium") check "a newcomer's way, from the one-time link" ./with-server.sh node newcomer.mjs
+CHROMIUM=$("$ci/chromium") check 'the drafts of the dashboard' node dashboard-drafts.mjs
+CHROMIUM=$("$ci/chromium") check "a newcomer's way" "$own" node newcomer.mjs
 for provider in oidc-provider oauth2-mock-server; do
   CHROMIUM=$("$ci/chromium") check "signing in at npm's $provider" ./oidc.sh "$provider"
 done

@@ -13,8 +13,8 @@ if (style) {
     .catch(() => {});
 }
 
-/** Says something for a moment, also to screen readers. */
-export function say(text) {
+/** Says something for a moment, also to screen readers; `lasting`: until something else is said. */
+export function say(text, lasting = false) {
   let toast = document.querySelector('.toast');
   if (!toast) {
     toast = Object.assign(document.createElement('p'), { className: 'toast' });
@@ -24,11 +24,18 @@ export function say(text) {
   toast.hidden = false;
   toast.textContent = text;
   clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (toast.hidden = true), 2500);
+  if (!lasting) toast.timer = setTimeout(() => (toast.hidden = true), 2500);
 }
 
 /** What proves that a form of this page is ours, and which workspace it is for. */
 const token = (page) => page.querySelector('meta[name=csrf]')?.content ?? '';
+export const workspace = (page) => token(page).split('.')[0];
+/** Who is signed in; not told by pages without a rail. */
+export const person = document.querySelector('.who span')?.title;
+
+const SIGN_IN = '/dashboard/sign-in';
+/** Whether a request was sent on to the sign-in: its session has ended. */
+export const asksToSignIn = ({ url }) => new URL(url).pathname.startsWith(SIGN_IN);
 
 /** A request to the API as the person who is signed in. */
 export async function api(path, options = {}) {
@@ -101,20 +108,31 @@ function replace(old, fresh) {
   all(places, fresh)[focused]?.focus({ preventScroll: true });
 }
 
+const SESSION_ENDED = 'Your session has ended. Load the page again to sign in.';
+/** So often the service may fail to answer in a row, with longer and longer pauses: for some minutes. */
+const FAILURES_MAX = 10;
+
 /** What is under way: the page is read again, and only what changed at the server is put in place. */
 async function follow() {
   if (!document.querySelector('[data-live]')) return;
   // Scripts change the page, so what the server sends is compared with what it sent before.
   let known = texts(parts(document));
   let pause = 1500;
+  let failures = 0;
   while (document.querySelector('[data-live]')) {
     await new Promise((resolve) => setTimeout(resolve, pause));
     if (document.hidden) continue;
     const answer = await fetch(document.querySelector('main').dataset.page, { headers: { Accept: 'text/html' } }).catch(() => null);
+    if (answer && asksToSignIn(answer)) return say(SESSION_ENDED, true);
     if (!answer?.ok) {
+      failures += 1;
+      // What is gone, or refused, stays so; a busy service and a lost connection come back.
+      const passes = !answer || answer.status >= 500 || answer.status === 429;
+      if (!passes || failures >= FAILURES_MAX) return say('This page no longer follows what happens. Load it again.', true);
       pause = Math.min(pause * 2, 30_000);
       continue;
     }
+    failures = 0;
     pause = 1500;
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Whoever types, or reads a question, is not disturbed.
@@ -151,6 +169,7 @@ for (const form of all('form[data-auto]')) {
   });
 }
 document.addEventListener('submit', ({ target, defaultPrevented }) => {
+  if (target.getAttribute('action') === '/dashboard/sign-out') sessionStorage.removeItem(DRAFT);
   // A second press sends nothing twice.
   if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button', target).forEach((button) => (button.disabled = true)));
 });
@@ -158,12 +177,15 @@ document.addEventListener('submit', ({ target, defaultPrevented }) => {
 export const enableForms = () => all('form[method=post] button').forEach((button) => (button.disabled = false));
 addEventListener('pageshow', (event) => event.persisted && enableForms());
 
-// A form that was sent without a session, or from another workspace: its draft waits for the sign-in or the other
-// workspace, and is of no use once anything else was opened.
-const draft = sessionStorage.getItem('sidetone_draft');
-const waits = location.pathname.startsWith('/dashboard/sign-in') || document.querySelector('[data-keeps-draft]');
-if (draft && waits) sessionStorage.setItem('sidetone_draft', JSON.stringify({ ...JSON.parse(draft), waits: true }));
-else if (draft && !JSON.parse(draft).waits) sessionStorage.removeItem('sidetone_draft');
+// Forms that were sent without a session, or from another workspace: their draft waits for the sign-in or the other
+// workspace, and is of no use once anything else was opened, or somebody else has signed in.
+export const DRAFT = 'sidetone_draft';
+const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? 'null');
+const isSignIn = location.pathname.startsWith(SIGN_IN);
+if (draft && (isSignIn || document.querySelector('[data-keeps-draft]'))) {
+  sessionStorage.setItem(DRAFT, JSON.stringify({ ...draft, waits: true }));
+  if (isSignIn) say('Your session had ended. What you typed is kept in this tab until you have signed in.', true);
+} else if (draft && (!draft.waits || (person !== undefined && person !== draft.person))) sessionStorage.removeItem(DRAFT);
 
 // A form that failed answers at its own address; opened again, that is the page that the form is on.
 const page = document.querySelector('main')?.dataset.page;

@@ -1,38 +1,55 @@
-// What was typed into a form whose session had ended, or whose workspace was no longer open, is there again after the
+// What was typed into forms whose session had ended, or whose workspace was no longer open, is there again after the
 // sign-in or in that workspace, in the same tab. It never leaves the browser. Fields of passwords are not kept.
-import { say } from './app.js';
-
-const KEY = 'sidetone_draft';
+import { DRAFT, person, say, workspace } from './app.js';
 
 /** The fields that are sent, in order. */
 const fields = (form) => [...form.elements].filter((field) => field.name && !field.name.startsWith('_') && !['hidden', 'password', 'file', 'submit'].includes(field.type));
+const isBox = ({ type }) => type === 'checkbox' || type === 'radio';
 
 const forms = () => [...document.querySelectorAll('form.edit')];
 
-function keep(form) {
-  const values = fields(form).map((field) => [field.name, field.type === 'checkbox' || field.type === 'radio' ? field.checked : field.value]);
+/** Keeps these forms until a page has told whether they were sent. `waits`: they were not, and the next page puts them back. */
+export function keep(these, waits = false) {
+  // A field may be called `id`, so that `form.id` is the field.
+  const kept = these.map((form) => ({
+    at: form.getAttribute('id') ?? forms().indexOf(form),
+    // What was typed belongs to the revision that was read.
+    revision: form.elements._revision?.value,
+    values: fields(form).map((field) => (isBox(field) ? [field.name, field.value, field.checked] : [field.name, field.value])),
+  }));
   try {
-    sessionStorage.setItem(KEY, JSON.stringify({ path: location.pathname, form: forms().indexOf(form), values }));
+    sessionStorage.setItem(DRAFT, JSON.stringify({ path: location.pathname, workspace: workspace(document), person, waits, forms: kept }));
   } catch {
-    // Too much for the browser's storage: then the form is sent like any other.
+    // Too much for the browser's storage: then the forms are sent like any other.
   }
 }
 
-/** Puts back what was typed, if a sign-in or another workspace came between. Into which form. */
-export function restore() {
-  const draft = JSON.parse(sessionStorage.getItem(KEY) ?? 'null');
-  for (const form of forms()) form.addEventListener('submit', () => keep(form));
-  if (draft?.path !== location.pathname || !draft.waits) return null;
-  sessionStorage.removeItem(KEY);
-  const form = forms()[draft.form];
-  if (!form) return null;
+function fill(form, { revision, values }) {
   const here = fields(form);
-  draft.values.forEach(([name, value], index) => {
-    const field = here[index];
-    if (field?.name !== name) return;
-    if (typeof value === 'boolean') field.checked = value;
-    else field.value = value;
-  });
-  say('What you typed is here again. It is not saved yet.');
-  return form;
+  for (const [name, value, checked] of values) {
+    // A box is found by what it stands for: others may have come since.
+    const at = here.findIndex((field) => field.name === name && (checked === undefined || field.value === value));
+    if (at < 0) continue;
+    const [field] = here.splice(at, 1);
+    if (checked === undefined) field.value = value;
+    else field.checked = checked;
+  }
+  if (revision && form.elements._revision) form.elements._revision.value = revision;
+}
+
+/** Puts back what was typed, if a sign-in or another workspace came between. Into which forms. */
+export function restore() {
+  const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? 'null');
+  for (const form of forms()) form.addEventListener('submit', () => keep([form]));
+  if (draft?.path !== location.pathname || !draft.waits || draft.workspace !== workspace(document)) return [];
+  sessionStorage.removeItem(DRAFT);
+  const filled = [];
+  for (const kept of draft.forms) {
+    const form = forms().find((form, at) => (form.getAttribute('id') ?? at) === kept.at);
+    if (!form) continue;
+    fill(form, kept);
+    filled.push(form);
+  }
+  if (filled.length) say('What you typed is here again. It is not saved yet.');
+  return filled;
 }

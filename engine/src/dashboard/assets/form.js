@@ -1,11 +1,14 @@
 // What makes forms quicker: counters, what is wrong while it is typed, rows in place of JSON, a preview of tools.
-import { enableForms, say } from './app.js';
-import { restore } from './draft.js';
+import { asksToSignIn, enableForms, say } from './app.js';
+import { keep, restore } from './draft.js';
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
 const bytes = new TextEncoder();
+/** What each form held when the page came. */
+const text = (form) => new URLSearchParams(new FormData(form)).toString();
+const began = new Map([...all('form.edit')].map((form) => [form, text(form)]));
 /** The forms with something typed that is not sent. */
-const changed = new Set([restore()].filter(Boolean));
+const changed = new Set(restore());
 
 /** How much of its limit a field uses. */
 const limits = new Map();
@@ -231,41 +234,65 @@ const together = [...all('form.edit')].filter((form) => form.elements._revision)
 if (together.length > 1) for (const form of together) form.querySelector('button:not([type=button])').textContent = 'Save all';
 
 /** What was typed is not lost by leaving the page, nor by sending another form of it. */
-let sent = null;
+let sent = [];
 for (const form of all('form.edit')) {
-  if ('unsaved' in form.dataset) changed.add(form);
-  form.addEventListener('input', () => changed.add(form));
+  const isUnsaved = 'unsaved' in form.dataset || changed.has(form);
+  if (isUnsaved) changed.add(form);
+  // What was typed and taken back is no change.
+  else form.addEventListener('input', () => (text(form) === began.get(form) ? changed.delete(form) : changed.add(form)));
 }
 document.addEventListener('submit', (event) => {
   const { target, defaultPrevented } = event;
   if (defaultPrevented) return;
   const others = together.includes(target) ? together.filter((form) => form !== target && changed.has(form)) : [];
-  if (!others.length) return void (sent = target);
+  if (!others.length) return void (sent = [target]);
   event.preventDefault();
   saveAll(target, others);
 });
 
-/** Saves the other forms first, each at the revision that the one before has made. */
-async function saveAll(form, others) {
-  for (const other of others) {
-    const body = new URLSearchParams(new FormData(other));
-    const answer = await fetch(other.action, { method: 'POST', body, redirect: 'manual' }).catch(() => null);
-    if (answer?.type !== 'opaqueredirect') {
-      const part = other.closest('section')?.querySelector('h2')?.textContent ?? 'Assistant';
-      say(`Nothing else was saved: the part “${part}” has a problem. Press its button to see it.`);
-      enableForms();
-      return;
-    }
-    changed.delete(other);
-    for (const { elements } of all('form.edit')) if (elements._revision) elements._revision.value = Number(elements._revision.value) + 1;
-  }
-  sent = form;
+/** Sends a form as the browser does; what others hold waits as a draft, or is saved. */
+function leaveBy(form, others) {
+  sent = [form, ...others];
   form.submit();
 }
+
+/** Saves the other forms first, each at the revision that the one before has made. */
+async function saveAll(form, others) {
+  const waiting = [...others, form];
+  while (waiting.length > 1) {
+    const [other, ...rest] = waiting;
+    // A session can end, and another workspace be opened, before each of them.
+    keep(waiting);
+    const answer = await fetch(other.action, { method: 'POST', body: new URLSearchParams(new FormData(other)) }).catch(() => null);
+    const page = answer && new DOMParser().parseFromString(await answer.text().catch(() => ''), 'text/html');
+    if (!page || answer.status >= 500 || answer.status === 429) {
+      say('Not everything was saved: the service did not answer. Try again.', true);
+      return enableForms();
+    }
+    if (asksToSignIn(answer)) {
+      sent = waiting;
+      return location.assign(answer.url);
+    }
+    if (!answer.redirected) {
+      // Its own page says what is wrong with it, and holds what the others have not sent.
+      if (!page.querySelector('[data-keeps-draft]')) keep(rest, true);
+      return leaveBy(other, rest);
+    }
+    const now = Number(page.getElementById(other.getAttribute('id'))?.elements._revision?.value);
+    for (const { elements } of together) {
+      // Only what was saved here: a revision of somebody else's beyond that one is a conflict.
+      if (now) elements._revision.value = Math.min(now, Number(elements._revision.value) + 1);
+    }
+    changed.delete(other);
+    waiting.shift();
+  }
+  keep([form]);
+  leaveBy(form, []);
+}
 addEventListener('beforeunload', (event) => {
-  if (![...changed].some((form) => form !== sent)) return;
+  if ([...changed].every((form) => sent.includes(form))) return;
   event.preventDefault();
   // Whoever stays can send again.
-  sent = null;
+  sent = [];
   setTimeout(enableForms);
 });
