@@ -14,6 +14,8 @@ pub enum ReceiverBehaviour {
     Status(u16),
     /// Answers with this status and this header.
     With(u16, &'static str, String),
+    /// Answers 200 with this text, as a page.
+    Says(&'static str),
     /// Reads the request and never answers.
     Hang,
     /// Reads the request and answers once the behaviour is another one.
@@ -128,7 +130,9 @@ impl Receiver {
                 let mut state = self.lock();
                 received.accepted = matches!(
                     state.behaviour,
-                    ReceiverBehaviour::Status(200..300) | ReceiverBehaviour::Flood(200..300)
+                    ReceiverBehaviour::Status(200..300)
+                        | ReceiverBehaviour::Flood(200..300)
+                        | ReceiverBehaviour::Says(_)
                 );
                 state.received.push(received);
                 state.behaviour.clone()
@@ -155,6 +159,14 @@ fn answer(stream: &mut TcpStream, behaviour: &ReceiverBehaviour) -> std::io::Res
         }
         ReceiverBehaviour::With(status, name, value) => {
             write!(stream, "HTTP/1.1 {status} X\r\n{name}: {value}\r\ncontent-length: 2\r\n\r\nno")?;
+            Ok(true)
+        }
+        ReceiverBehaviour::Says(text) => {
+            let length = text.len();
+            write!(
+                stream,
+                "HTTP/1.1 200 X\r\ncontent-type: text/html\r\ncontent-length: {length}\r\n\r\n{text}"
+            )?;
             Ok(true)
         }
         ReceiverBehaviour::Hang | ReceiverBehaviour::Hold => {

@@ -51,7 +51,7 @@ pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mai
         "{by} invites you to the workspace \"{workspace}\" in Sidetone. Open this link within 7 days, and sign in as {to}:\n\n\
          {link}\n\nDo you not know them? Then do nothing.\n"
     );
-    Mail { to: to.to_owned(), subject: format!("{by} invites you to Sidetone"), text }
+    Mail { to: to.to_owned(), subject: format!("{by} invites you to {workspace} in Sidetone"), text }
 }
 
 /// Sends a mail.

@@ -10,6 +10,7 @@ mod forms;
 pub mod frame;
 pub mod layout;
 mod mail;
+mod mask;
 mod oidc;
 pub mod pages;
 mod paths;
@@ -25,6 +26,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 
 pub use self::forms::OWN as OWN_FORMS;
+pub use self::sign_in::FORMS as SIGN_IN_FORMS;
 use self::visit::Visit;
 use crate::base::ids::RequestId;
 use crate::base::response::{error_response, method_not_allowed};

@@ -17,12 +17,18 @@ use crate::interfaces::mounted::{SIGN_IN_PATH, sign_in_link};
 use crate::operations::auth::Credential;
 use crate::storage::accounts::{BY_EMAIL, OPERATOR, Person, used_proof};
 use crate::storage::fault::Fault;
-use crate::storage::sign_ins::{Asker, Proven, Refused, Withheld};
+use crate::storage::sign_ins::{Asker, Lately, Proven, Refused, Withheld};
 
 /// Where the code is typed.
 const CODE_PATH: &str = "/dashboard/sign-in/code";
 /// Where people land.
 pub(super) const HOME: &str = "/dashboard";
+
+/// The forms of somebody without a session, below [`SIGN_IN_PATH`]. No other one is answered, so whoever checks these checks
+/// them all.
+pub const FORMS: &[&str] = &["", "/code", "/link"];
+/// What the operator's key is sent to: no form, and no cookie counts.
+const OPERATOR_CALL: &str = "/operator";
 
 /// Answers what belongs to signing in; `None`: it does not.
 pub(super) async fn route(
@@ -31,6 +37,9 @@ pub(super) async fn route(
     reads: bool,
 ) -> Result<Option<Response<Bytes>>, Fault> {
     let Some(rest) = path.strip_prefix(SIGN_IN_PATH) else { return Ok(None) };
+    if !reads && rest != OPERATOR_CALL && !FORMS.contains(&rest) {
+        return Err(no_page().into());
+    }
     Ok(Some(match (rest, reads) {
         ("", true) => begin(visit).await?,
         ("", false) => send(visit).await?,
@@ -38,14 +47,15 @@ pub(super) async fn route(
         ("/code", false) => code(visit).await?,
         ("/link", true) => show_link(visit).await?,
         ("/link", false) => link(visit).await?,
-        ("/operator", false) => operator(visit).await,
+        (OPERATOR_CALL, false) => operator(visit).await,
         ("/google", true) => oidc::begin(visit).await?,
         ("/google/callback", true) => oidc::callback(visit).await?,
-        _ => {
-            let message = "There is no such page. Sign in at /dashboard/sign-in.";
-            return Err(Error::new(Code::NotFound, message).into());
-        }
+        _ => return Err(no_page().into()),
     }))
+}
+
+fn no_page() -> Error {
+    Error::new(Code::NotFound, "There is no such page. Sign in at /dashboard/sign-in.")
 }
 
 /// Sends somebody without a session to the page to sign in, and back afterwards: to the page, or to that of the form.
@@ -82,7 +92,7 @@ impl<'a> Form<'a> {
                 page to sign in again, and repeat.";
             return Err(Error::new(Code::ForbiddenOrigin, message));
         };
-        forms::check(visit, &fields, |sent| is_same(sent, &visit.csrf_of_visit(token)).then_some(()))?;
+        forms::check(visit, &fields, |sent| visit.is_form_of_visit(token, sent).then_some(()))?;
         Ok(Self { fields, visit_hash: sha256_hex(token.as_bytes()), visit })
     }
 
@@ -197,9 +207,14 @@ async fn code(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
             let message = "This code was tried too often. Ask for a new one.";
             Ok(form.again(&email, &Error::new(Code::TooManyCodes, message)))
         }
-        Err(Refused::Address) => {
-            let message = "Codes for this address were tried too often in the last hour. Open the link in the mail \
-                instead: it signs you in.";
+        Err(Refused::Address(lately)) => {
+            let time = match lately {
+                Lately::Hour => "tried too often in the last hour",
+                Lately::Day => "typed wrong too often in the last 24 hours",
+            };
+            let message = format!(
+                "Codes for this address were {time}. Open the link in the mail instead: it signs you in."
+            );
             Ok(form.again(&email, &Error::new(Code::TooManyCodes, message)))
         }
     }
@@ -231,7 +246,7 @@ async fn signed_in(form: &Form<'_>, proven: &Proven) -> Result<Response<Bytes>, 
     let (person, joins) = if proven.is_operator {
         let operator = OPERATOR.to_owned();
         let person = Person { issuer: operator.clone(), subject: operator, email: String::new() };
-        (person, services.oldest_workspace().await?)
+        (person, services.workspace_of_the_operator().await?)
     } else {
         let email = proven.email.clone();
         (Person { issuer: BY_EMAIL.to_owned(), subject: email.clone(), email }, None)

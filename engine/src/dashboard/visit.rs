@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use http::{Response, header};
 use subtle::ConstantTimeEq;
-use url::Url;
 
+use super::mask::{self, Proof};
 use super::{assets, reply};
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::RequestId;
@@ -20,6 +20,8 @@ use crate::storage::fault::Fault;
 /// The cookie of a browser without a session: its forms, and the codes that it asked for, are good only there.
 const VISIT_COOKIE: &str = "sidetone_visit";
 const VISIT_COOKIE_TLS: &str = "__Host-sidetone_visit";
+/// Characters that tell the sessions of a browser apart.
+const MARK_CHARS: usize = 12;
 /// How long a visit lasts.
 const VISIT_S: i64 = 86_400;
 
@@ -30,17 +32,14 @@ pub(super) struct Visit<'a> {
     pub now_ms: i64,
     pub request_id: &'a RequestId,
     has_tls: bool,
-    is_secure: bool,
     /// Whether this request has extended its session.
     is_extended: AtomicBool,
 }
 
 impl<'a> Visit<'a> {
     pub fn new(api: &'a Api, incoming: &'a Incoming, now_ms: i64, request_id: &'a RequestId) -> Self {
-        let base_url = &api.services().config().base_url;
-        let has_tls = base_url.starts_with("https://");
-        let is_secure = has_tls || is_local(base_url);
-        Self { api, incoming, now_ms, request_id, has_tls, is_secure, is_extended: AtomicBool::new(false) }
+        let has_tls = api.services().config().base_url.starts_with("https://");
+        Self { api, incoming, now_ms, request_id, has_tls, is_extended: AtomicBool::new(false) }
     }
 
     pub fn services(&self) -> &'a Services {
@@ -111,31 +110,44 @@ impl<'a> Visit<'a> {
         cookie(self.incoming.request.headers(), name).filter(|token| token.len() >= 32)
     }
 
-    /// What proves that a form of this session is ours. It begins with the workspace that the form is made for: another
-    /// tab may have opened another one by the time it is sent.
+    /// What proves that a form of this session is ours. It begins with the workspace that the form is made for, since another
+    /// tab may have opened another one by the time it is sent, and with a mark of the session, since the proof is other
+    /// bytes on each page and a page that is read again has to know whether it is still the same person's.
     pub fn csrf_of_session(&self, session: &Session) -> String {
-        self.csrf_in(session, &session.workspace_id)
+        let proof = self.proof_in(session, &session.workspace_id);
+        let mark = sha256_hex(session.id.as_bytes());
+        let (mark, _) = mark.split_at(MARK_CHARS);
+        format!("{}.{mark}.{}", session.workspace_id, mask::masked(&proof, &*self.services().ports().random))
     }
 
     /// The workspace that a form of this session was made for; `None`: it is not ours.
     pub fn workspace_of_form<'t>(&self, session: &Session, csrf: &'t str) -> Option<&'t str> {
-        let (workspace_id, _) = csrf.split_once('.')?;
-        is_same(csrf, &self.csrf_in(session, workspace_id)).then_some(workspace_id)
+        let (workspace_id, rest) = csrf.split_once('.')?;
+        let (_, masked) = rest.split_once('.')?;
+        mask::is_of(masked, &self.proof_in(session, workspace_id)).then_some(workspace_id)
     }
 
-    fn csrf_in(&self, session: &Session, workspace_id: &str) -> String {
-        let proof = self.proof("session", &format!("{} in {workspace_id}", session.hash));
-        format!("{workspace_id}.{proof}")
+    fn proof_in(&self, session: &Session, workspace_id: &str) -> Proof {
+        self.proof("session", &format!("{} in {workspace_id}", session.hash))
     }
 
     /// What proves that a form of this visit is ours.
     pub fn csrf_of_visit(&self, token: &str) -> String {
+        mask::masked(&self.proof_of_visit(token), &*self.services().ports().random)
+    }
+
+    /// Whether it does.
+    pub fn is_form_of_visit(&self, token: &str, csrf: &str) -> bool {
+        mask::is_of(csrf, &self.proof_of_visit(token))
+    }
+
+    fn proof_of_visit(&self, token: &str) -> Proof {
         self.proof("visit", &sha256_hex(token.as_bytes()))
     }
 
-    fn proof(&self, kind: &str, hash: &str) -> String {
+    fn proof(&self, kind: &str, hash: &str) -> Proof {
         let message = format!("forms of the {kind} {hash}");
-        sha256_hex(&hmac_sha256(self.services().config().secret.as_bytes(), message.as_bytes()))
+        hmac_sha256(self.services().config().secret.as_bytes(), message.as_bytes())
     }
 
     /// Whether a page of another origin sent the request. Browsers say so; others send no cookies of a person.
@@ -168,13 +180,14 @@ impl<'a> Visit<'a> {
         if self.has_tls { SESSION_COOKIE_TLS } else { SESSION_COOKIE }
     }
 
-    /// `Lax`, not `Strict`: a link in a mail, and the way back from a sign-in provider, have to find the cookie.
+    /// `Lax`, not `Strict`: a link in a mail, and the way back from a sign-in provider, have to find the cookie. `Secure`
+    /// only with TLS: without it Safari keeps no such cookie, not even of this machine.
     fn cookie(&self, name: &str, value: &str, max_age_s: Option<i64>) -> String {
         let mut text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax");
         if let Some(seconds) = max_age_s {
             let _ = write!(text, "; Max-Age={seconds}");
         }
-        if self.is_secure {
+        if self.has_tls {
             text.push_str("; Secure");
         }
         text
@@ -184,14 +197,4 @@ impl<'a> Visit<'a> {
 /// Compares two proofs in constant time.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
-}
-
-/// Whether browsers keep a `Secure` cookie of this origin although it has no TLS: it is this machine.
-fn is_local(base_url: &str) -> bool {
-    match Url::parse(base_url).ok().as_ref().and_then(Url::host) {
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

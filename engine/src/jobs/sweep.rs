@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{
-    AUDIT_KEPT_MS, EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SIGN_IN_WINDOW_MS, SWEEP_BYTES_MAX,
+    AUDIT_KEPT_MS, EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SIGN_IN_DAY_MS, SIGN_IN_WINDOW_MS, SWEEP_BYTES_MAX,
     SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX, SWEEP_ROWS_MAX, SWEEP_UNREAD_EVENTS_MAX,
 };
 use crate::ports::statement::{Rows, Statement};
@@ -57,7 +57,7 @@ impl Services {
             delete_legs(now_ms),
             delete_audit_entries(&ids::lower_bound(prefix::AUDIT_ENTRY, now_ms - AUDIT_KEPT_MS)),
             delete_sessions(now_ms),
-            delete_sign_ins(now_ms - SIGN_IN_WINDOW_MS, now_ms),
+            delete_sign_ins(now_ms - SIGN_IN_DAY_MS, now_ms),
             delete_oidc_sign_ins(now_ms - SIGN_IN_WINDOW_MS),
             delete_invitations(now_ms),
             name_calls_of_events(),
@@ -226,7 +226,7 @@ fn delete_sessions(now_ms: i64) -> Statement {
     )
 }
 
-/// What is older than the window no longer counts for the throttle. The link of the first start is good for longer.
+/// What is older than a day no longer counts for the throttle. The link of the first start is good for longer.
 fn delete_sign_ins(until_ms: i64, now_ms: i64) -> Statement {
     sql!(
         "DELETE FROM sign_ins WHERE id IN (

@@ -359,9 +359,14 @@ impl Services {
         Ok(Value::Array(rows.iter().map(entry).collect::<Result<_, _>>()?))
     }
 
-    /// The first workspace of the service.
-    pub(crate) async fn oldest_workspace(&self) -> Result<Option<WorkspaceId>, Fault> {
-        let [found] = self.read([sql!("SELECT id FROM workspaces ORDER BY created_at, id LIMIT 1")]).await?;
+    /// The workspace that the operator joins: the first of the service, as long as nobody is a member of it. Once it
+    /// belongs to somebody, they say who joins it, the operator included.
+    pub(crate) async fn workspace_of_the_operator(&self) -> Result<Option<WorkspaceId>, Fault> {
+        let find = sql!(
+            "SELECT w.id FROM (SELECT id FROM workspaces ORDER BY created_at, id LIMIT 1) AS w
+             WHERE NOT EXISTS (SELECT 1 FROM memberships AS m WHERE m.workspace_id = w.id)"
+        );
+        let [found] = self.read([find]).await?;
         Ok(found.first().map(|row| row.id("id")).transpose()?)
     }
 

@@ -7,8 +7,8 @@
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::SignInId;
 use crate::base::limits::{
-    FIRST_LINK_MS, SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX, SIGN_IN_MAILS_MAX, SIGN_IN_MS,
-    SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
+    FIRST_LINK_MS, SIGN_IN_ADDRESS_DAY_TRIES_MAX, SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX,
+    SIGN_IN_DAY_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
 };
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
@@ -60,8 +60,26 @@ pub(crate) enum Refused {
     Wrong(i64),
     /// None is open in this browser, or it has expired, or it was tried too often.
     Gone,
-    /// Codes of the address were tried too often; its links are good.
-    Address,
+    /// Codes of the address were tried too often lately; its links are good.
+    Address(Lately),
+}
+
+/// Within which time codes of an address were tried too often.
+pub(crate) enum Lately {
+    Hour,
+    Day,
+}
+
+/// How many tries of a row were wrong: the last one of a code that signed somebody in was not.
+const WRONG: &str = "SUM(CASE WHEN s.used_at IS NULL THEN s.tries ELSE MAX(s.tries - 1, 0) END)";
+
+/// The wrong tries of an address within a day.
+fn wrong_tries(email: &str, now_ms: i64) -> Statement {
+    sql!(
+        format!("SELECT {WRONG} AS wrong FROM sign_ins AS s WHERE s.email = :email AND s.created_at > :day"),
+        email = email,
+        day = now_ms - SIGN_IN_DAY_MS
+    )
 }
 
 /// The latest code that this browser waits for.
@@ -138,22 +156,35 @@ impl Services {
         now_ms: i64,
     ) -> Result<Result<Proven, Refused>, Fault> {
         let count = sql!(
-            "UPDATE sign_ins SET tries = tries + 1 WHERE id = (
-               SELECT id FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
-               ORDER BY created_at DESC, id DESC LIMIT 1) AND tries < :most
-             AND (SELECT SUM(s.tries) FROM sign_ins AS s WHERE s.email = sign_ins.email AND s.created_at > :since) < :all
-             RETURNING id, kind, email, next, code_hash, tries",
+            format!(
+                "UPDATE sign_ins SET tries = tries + 1 WHERE id = (
+                   SELECT id FROM sign_ins WHERE visit_hash = :visit AND kind = 'email' AND used_at IS NULL AND expires_at > :now
+                   ORDER BY created_at DESC, id DESC LIMIT 1) AND tries < :most
+                 AND (SELECT SUM(s.tries) FROM sign_ins AS s WHERE s.email = sign_ins.email AND s.created_at > :since) < :all
+                 AND (SELECT {WRONG} FROM sign_ins AS s WHERE s.email = sign_ins.email AND s.created_at > :day) < :wrong
+                 RETURNING id, kind, email, next, code_hash, tries"
+            ),
             visit = visit_hash,
             now = now_ms,
             since = now_ms - SIGN_IN_WINDOW_MS,
+            day = now_ms - SIGN_IN_DAY_MS,
             most = SIGN_IN_TRIES_MAX,
-            all = SIGN_IN_ADDRESS_TRIES_MAX
+            all = SIGN_IN_ADDRESS_TRIES_MAX,
+            wrong = SIGN_IN_ADDRESS_DAY_TRIES_MAX
         );
         let [counted, tried] = self.write([count, awaited(visit_hash, now_ms)]).await?;
         let Some(row) = counted.first() else {
-            let tries = tried.first().map(|row| row.integer("tries")).transpose()?;
-            let is_left = tries.is_some_and(|tries| tries < SIGN_IN_TRIES_MAX);
-            return Ok(Err(if is_left { Refused::Address } else { Refused::Gone }));
+            let tried = tried.first();
+            let Some(row) =
+                tried.filter(|row| row.integer("tries").is_ok_and(|tries| tries < SIGN_IN_TRIES_MAX))
+            else {
+                return Ok(Err(Refused::Gone));
+            };
+            let [sum] = self.read([wrong_tries(row.str("email")?, now_ms)]).await?;
+            let wrong =
+                sum.first().map(|row| row.optional_integer("wrong")).transpose()?.flatten().unwrap_or(0);
+            let is_of_day = wrong >= SIGN_IN_ADDRESS_DAY_TRIES_MAX;
+            return Ok(Err(Refused::Address(if is_of_day { Lately::Day } else { Lately::Hour })));
         };
         let id: SignInId = row.id("id")?;
         // HMACs of the code, so that the time of the comparison tells nothing about it.

@@ -81,6 +81,10 @@ fn dashboard() -> Vec<Limit> {
         most("tries of a code", count(SIGN_IN_TRIES_MAX)),
         most("tries of all codes for an e-mail address", format!("{SIGN_IN_ADDRESS_TRIES_MAX} in {window}")),
         most(
+            "wrong tries of all codes for an e-mail address",
+            format!("{SIGN_IN_ADDRESS_DAY_TRIES_MAX} in {}", duration(SIGN_IN_DAY_MS.unsigned_abs())),
+        ),
+        most(
             "codes for an e-mail address from one network address",
             format!("{SIGN_IN_MAILS_MAX} in {window}"),
         ),

@@ -97,6 +97,52 @@ pub fn code(challenge: &str, claims: &Value, algorithm: &str, is_broken: bool) -
     URL_SAFE_NO_PAD.encode(code.to_string())
 }
 
+/// How a forged token is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub enum Forgery {
+    /// With our key of the provider, rightly.
+    Right,
+    /// Not at all.
+    Empty,
+    /// HMAC-SHA256 with the public key, which everybody knows, as DER.
+    MacOfDer,
+    /// The same with its modulus, as the provider's document has it.
+    MacOfModulus,
+}
+
+/// A code as [`code`], of a token whose header says what a test wants.
+pub fn forged(challenge: &str, claims: &Value, header: &Value, forgery: Forgery) -> String {
+    let code = json!({"challenge": challenge, "claims": claims, "header": header, "forgery": forgery});
+    URL_SAFE_NO_PAD.encode(code.to_string())
+}
+
+fn forged_signature(message: &str, forgery: &Value) -> Vec<u8> {
+    let pair = key_pair();
+    let mac = |secret: &[u8]| {
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
+        ring::hmac::sign(&key, message.as_bytes()).as_ref().to_vec()
+    };
+    let is = |one: Forgery| *forgery == json!(one);
+    if is(Forgery::MacOfDer) {
+        mac(pair.public().as_ref())
+    } else if is(Forgery::MacOfModulus) {
+        let ring::rsa::PublicKeyComponents { n, .. } =
+            ring::rsa::PublicKeyComponents::<Vec<u8>>::from(pair.public());
+        mac(URL_SAFE_NO_PAD.encode(n).as_bytes())
+    } else if is(Forgery::Empty) {
+        Vec::new()
+    } else {
+        rs256(&pair, message)
+    }
+}
+
+fn rs256(pair: &RsaKeyPair, message: &str) -> Vec<u8> {
+    let mut signature = vec![0; pair.public().modulus_len()];
+    pair.sign(&signature::RSA_PKCS1_SHA256, &SystemRandom::new(), message.as_bytes(), &mut signature)
+        .expect("RS256 signs anything");
+    signature
+}
+
 async fn document(State(state): State<Arc<Everything>>) -> String {
     let at = |path: &str| format!("{}{path}", state.issuer);
     json!({
@@ -154,19 +200,17 @@ fn redeem(headers: &HeaderMap, body: &[u8]) -> Result<String, &'static str> {
         return Err("the verifier is not the challenge's");
     }
     let algorithm = code["algorithm"].as_str().unwrap_or_default();
-    let header = json!({"alg": algorithm, "typ": "JWT", "kid": "tests"}).to_string();
+    let header = match code.get("header") {
+        Some(header) => header.to_string(),
+        None => json!({"alg": algorithm, "typ": "JWT", "kid": "tests"}).to_string(),
+    };
     let message =
         format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(code["claims"].to_string()));
-    let mut signature = match algorithm {
-        "none" => Vec::new(),
-        "HS256" => vec![7; 32],
-        _ => {
-            let pair = key_pair();
-            let mut signature = vec![0; pair.public().modulus_len()];
-            pair.sign(&signature::RSA_PKCS1_SHA256, &SystemRandom::new(), message.as_bytes(), &mut signature)
-                .expect("RS256 signs anything");
-            signature
-        }
+    let mut signature = match (algorithm, code.get("forgery")) {
+        (_, Some(forgery)) => forged_signature(&message, forgery),
+        ("none", None) => Vec::new(),
+        ("HS256", None) => vec![7; 32],
+        _ => rs256(&key_pair(), &message),
     };
     if code["broken"] == true {
         signature[0] ^= 1;

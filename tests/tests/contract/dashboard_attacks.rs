@@ -1,11 +1,12 @@
 //! Attacks on the dashboard that concern every form and every operation, by the table.
 use http::Method;
-use sidetone_engine::dashboard::OWN_FORMS;
+use sidetone_engine::dashboard::{OWN_FORMS, SIGN_IN_FORMS};
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::Operation;
-use sidetone_tests::World;
 use sidetone_tests::call::UNKNOWN_ID;
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::visitor::{Visitor, text};
+use sidetone_tests::{World, fakes};
 
 fn address(name: &str) -> String {
     format!("{name}-{}@attacks.example", std::process::id())
@@ -47,6 +48,97 @@ fn no_form_is_taken_without_its_proof() {
         assert_eq!((link.status, link.header("location")), expected, "{form}: {link:?}");
     }
     assert_eq!(visitor.get("/dashboard").status, 200, "still signed in");
+}
+
+/// Whoever could send these for somebody else would sign them in as another person (login CSRF), use up their code, or have
+/// mails sent.
+#[test]
+fn no_form_to_sign_in_is_taken_without_its_proof() {
+    let world = World::new();
+    let email = address("signing-in");
+    let mut visitor = Visitor::new(&world);
+    let code = visitor.ask_for_code(&email);
+    let link = visitor.link_of(&email);
+    let token = link.split("token=").nth(1).unwrap().to_owned();
+    let own = visitor.csrf("/dashboard/sign-in/code");
+    let another = Visitor::new(&world).csrf("/dashboard/sign-in");
+    let of_session = Visitor::signed_in(&world, &address("signed-in")).csrf("/dashboard/keys");
+    assert_eq!(SIGN_IN_FORMS.len(), 3);
+    for form in SIGN_IN_FORMS.iter().map(|rest| format!("/dashboard/sign-in{rest}")) {
+        let rest = [("email", email.as_str()), ("code", &code), ("token", &token)];
+        let with = |proof: &'static str| [&[("_csrf", proof)][..], &rest].concat();
+        for fields in [rest.to_vec(), with(""), with("nonsense")] {
+            let reply = visitor.post(&form, &fields);
+            assert_eq!(reply.status, 403, "{form} {fields:?}: {reply:?}");
+        }
+        for proof in [&another, &of_session] {
+            let reply = visitor.post(&form, &[&[("_csrf", proof.as_str())][..], &rest].concat());
+            assert_eq!(reply.status, 403, "{form}, with the proof of somebody else: {reply:?}");
+        }
+        let fields = [&[("_csrf", own.as_str())][..], &rest].concat();
+        assert_eq!(
+            Visitor::new(&world).post(&form, &fields).status,
+            403,
+            "{form} without the visit's cookie"
+        );
+        for site in ["cross-site", "same-site"] {
+            let reply = visitor.post_with(&form, &fields, &[("sec-fetch-site", site)]);
+            assert_eq!(reply.status, 403, "{form} from {site}");
+        }
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        let body = body.extend_pairs(&fields).finish();
+        // What a page elsewhere can send without asking first.
+        for kind in ["text/plain", "multipart/form-data; boundary=x"] {
+            let reply = visitor.send(Method::POST, &form, &[("content-type", kind)], body.clone().into());
+            assert_eq!(reply.status, 415, "{form} as {kind}");
+        }
+        let read = visitor.get(&format!("{form}?{body}"));
+        assert!(!read.headers.contains_key("set-cookie"), "{form} by a link: {read:?}");
+        assert_eq!(visitor.get("/dashboard").status, 303, "{form}: nobody is signed in");
+    }
+    // Nothing was used up: no try of the code, and not the link.
+    let wrong = [("_csrf", own.as_str()), ("code", "no code")];
+    assert!(text(&visitor.post("/dashboard/sign-in/code", &wrong)).contains("4 tries are left"));
+    let mut phone = Visitor::new(&world);
+    assert_eq!(phone.submit(&link, "/dashboard/sign-in/link", &[("token", &token)]).status, 303);
+    // A form that the list lacks is not answered.
+    for rest in ["/google", "/google/callback", "/code/", "/other"] {
+        let reply = visitor.post(&format!("/dashboard/sign-in{rest}"), &[("_csrf", own.as_str())]);
+        assert_eq!(reply.status, 404, "{rest}: {reply:?}");
+    }
+}
+
+/// What stays the same in compressed answers can be guessed from their lengths (BREACH).
+#[test]
+fn the_proof_in_forms_is_other_bytes_on_each_page() {
+    let world = World::new();
+    let mut visitor = Visitor::new(&world);
+    let before: Vec<String> = (0..3).map(|_| visitor.csrf("/dashboard/sign-in")).collect();
+    visitor.sign_in(&address("masked"));
+    let after: Vec<String> = (0..3).map(|_| visitor.csrf("/dashboard/keys")).collect();
+    for (pages, prefix) in [(&before, 0), (&after, after[0].rfind('.').expect("a workspace") + 1)] {
+        for (at, one) in pages.iter().enumerate() {
+            for other in &pages[..at] {
+                let same =
+                    one[prefix..].bytes().zip(other[prefix..].bytes()).filter(|(one, other)| one == other);
+                // Of 86 characters, one or two are the same by chance.
+                assert!(same.count() < 20, "{one} {other}");
+            }
+        }
+    }
+    // Each of them is good.
+    for csrf in &after {
+        assert_eq!(
+            visitor.post("/dashboard/do/create_api_key", &[("_csrf", csrf), ("name", "x")]).status,
+            200
+        );
+    }
+    for csrf in &before {
+        assert_eq!(
+            visitor.post("/dashboard/do/create_api_key", &[("_csrf", csrf), ("name", "x")]).status,
+            403
+        );
+    }
 }
 
 #[test]
@@ -115,5 +207,76 @@ fn what_people_type_about_themselves_stays_text() {
             Visitor::new(&world).submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", bad)]);
         let page = text(&reply);
         assert!(reply.status == 422 && !page.contains(bad), "{page}");
+    }
+}
+
+/// Ways out of an element, of an attribute, of a `pre`, and of a comment.
+const HOSTILE: &str =
+    "</pre></code><script>alert(1)</script>\"><img src=x onerror=alert(1)>'><svg/onload=alert(1)>-->";
+
+/// Fails unless a page shows the hostile text as text: it has no element and no attribute of it.
+#[track_caller]
+fn assert_is_text(page: &str, place: &str) {
+    for raw in ["<script>alert", "<img src=x", "<svg/onload", "\"><img", "</pre></code><script>"] {
+        assert!(!page.contains(raw), "{place} has `{raw}`: {page}");
+    }
+    assert!(page.contains("&lt;img src=x onerror=alert(1)"), "{place} shows it as text: {page}");
+}
+
+/// A page made of this would run scripts of whoever has the endpoint in the dashboard of whoever tests it.
+#[test]
+fn what_the_endpoint_of_a_tool_answers_stays_text() {
+    let world = World::with_fakes();
+    let receiver = Receiver::start(ReceiverBehaviour::Says(HOSTILE));
+    // Codes come by mail here.
+    let email = address("tester");
+    let mut visitor = Visitor::new(&world);
+    assert_eq!(visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", &email)]).status, 303);
+    let mail = fakes::shared_people().mails_to(&email).remove(0);
+    let code = [("code", &mail["subject"].as_str().unwrap()[..6])];
+    assert_eq!(visitor.submit("/dashboard/sign-in/code", "/dashboard/sign-in/code", &code).status, 303);
+    let fields = [("name", "find_slot"), ("url", &receiver.url()), ("_then", "/dashboard/tools/{id}")];
+    let made = visitor.act("create_tool", "/dashboard/tools", &fields);
+    let list = visitor.get("/dashboard/api/tools");
+    let id = list.json[0]["id"].as_str().unwrap_or_else(|| panic!("{made:?}")).to_owned();
+    let here = format!("/dashboard/tools/{id}");
+    let tested = visitor.act("test_tool", &here, &[("id", &id), ("arguments", "{}")]);
+    assert_eq!((tested.status, receiver.count()), (200, 1), "{tested:?}");
+    let page = text(&tested);
+    assert!(page.contains("HTTP 200"), "{page}");
+    assert_is_text(&page, "the page of a tested tool");
+    // Nor does the answer decide what the page is.
+    assert_eq!(tested.header("content-type"), Some("text/html; charset=utf-8"));
+    assert!(tested.header("content-security-policy").unwrap().contains("script-src 'self';"));
+}
+
+/// A document has the name of the file that it was made of.
+#[test]
+fn the_names_of_files_stay_text() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("files"));
+    let document = [("name", HOSTILE), ("source", HOSTILE), ("content", HOSTILE)];
+    // Also in the form that comes back, because a field is wrong.
+    let refused = visitor.act(
+        "create_knowledge_document",
+        "/dashboard/knowledge/new",
+        &[&document[..2], &[("content", "")]].concat(),
+    );
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert_is_text(&text(&refused), "the form that came back");
+    let made = visitor.act("create_knowledge_document", "/dashboard/knowledge/new", &document);
+    assert_eq!(made.status, 303, "{made:?}");
+    let listed = visitor.get("/dashboard/api/knowledge");
+    assert_eq!(listed.json[0]["source"], HOSTILE, "{listed:?}");
+    let document = listed.json[0]["id"].as_str().unwrap().to_owned();
+    let fields = [("name", "Desk"), ("instructions", "Be kind."), ("_then", "/dashboard/assistants/{id}")];
+    let desk = visitor.act("create_assistant", "/dashboard/keys", &fields);
+    let desk = desk.header("location").unwrap().split('?').next().unwrap().to_owned();
+    for page in
+        ["/dashboard/knowledge", &format!("/dashboard/knowledge/{document}"), &desk, "/dashboard/audit"]
+    {
+        let reply = visitor.get(page);
+        assert_eq!(reply.status, 200, "{page}");
+        assert_is_text(&text(&reply), page);
     }
 }

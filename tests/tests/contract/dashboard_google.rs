@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sidetone_engine::base::limits::OPENID_SOURCE_MAX;
 use sidetone_tests::World;
+use sidetone_tests::fakes::people::Forgery;
 use sidetone_tests::fakes::{self, people};
 use sidetone_tests::reply::Reply;
 use sidetone_tests::visitor::{Visitor, text};
@@ -124,6 +125,48 @@ fn a_token_that_is_not_for_this_sign_in_is_refused() {
     assert_eq!(sign_in(&mut Visitor::new(&world), json!({}), "RS256", false).status, 303);
 }
 
+/// What a token's header says is chosen by whoever made the token: it decides neither how the signature is checked nor by
+/// which key.
+#[test]
+fn a_token_whose_header_lies_is_refused() {
+    let world = World::with_fakes();
+    let mut visitor = Visitor::new(&world);
+    let mut status = |header: &Value, forgery: Forgery| {
+        let sent = begin(&mut visitor, BEGIN);
+        let claims = claims(&sent["nonce"], "subject-4", "d@google.example");
+        let code = people::forged(&sent["code_challenge"], &claims, header, forgery);
+        let reply = back(&mut visitor, &sent["state"], &code, &[issuer()]);
+        (reply.status, visitor.get("/dashboard").status)
+    };
+    for algorithm in ["RS256", "HS256", "none"] {
+        let header = json!({"alg": algorithm, "typ": "JWT", "kid": "tests"});
+        for forgery in [Forgery::MacOfDer, Forgery::MacOfModulus, Forgery::Empty] {
+            assert_eq!(status(&header, forgery), (401, 303), "{header} {forgery:?}");
+        }
+    }
+    // Signed rightly, with a header that is not right.
+    for header in [
+        json!({"alg": "none", "kid": "tests"}),
+        json!({"alg": "None", "kid": "tests"}),
+        json!({"alg": "HS256", "kid": "tests"}),
+        json!({"alg": "RS512", "kid": "tests"}),
+        json!({"alg": "rs256", "kid": "tests"}),
+        json!({"alg": ["RS256"], "kid": "tests"}),
+        json!({"kid": "tests"}),
+        json!({"alg": "RS256", "kid": "curve"}),
+        json!({"alg": "RS256", "kid": ""}),
+        json!({"alg": "RS256", "kid": "tests", "crit": ["exp"]}),
+        json!({"alg": "RS256", "kid": "../tests"}),
+        // A key that comes with the token proves nothing.
+        json!({"alg": "RS256", "kid": "mine", "jwk": {"kty": "RSA", "kid": "mine", "n": "AQAB", "e": "AQAB"}}),
+        json!({"alg": "RS256", "kid": "mine", "jku": "https://evil.example/jwks"}),
+    ] {
+        assert_eq!(status(&header, Forgery::Right), (401, 303), "{header}");
+    }
+    // The right one beside them, so that it is the header that is refused.
+    assert_eq!(status(&json!({"alg": "RS256", "kid": "tests"}), Forgery::Right), (303, 200));
+}
+
 #[test]
 fn an_answer_of_another_browser_or_provider_is_refused() {
     let world = World::with_fakes();
@@ -236,6 +279,14 @@ fn a_code_comes_by_mail() {
     assert!(said.contains(code) && said.contains("/dashboard/sign-in/link?token="), "{said}");
     let reply = visitor.submit("/dashboard/sign-in/code", "/dashboard/sign-in/code", &[("code", code)]);
     assert_eq!(reply.status, 303, "{reply:?}");
+    // An invitation says to which workspace it is.
+    let guest = format!("guest-{}@google.example", std::process::id());
+    let renamed = [("name", "Blue Door")];
+    assert_eq!(visitor.act("update_workspace", "/dashboard/settings", &renamed).status, 303);
+    visitor.invite(&guest, "member");
+    let mail = fakes::shared_people().mails_to(&guest).remove(0);
+    assert_eq!(mail["subject"], format!("{email} invites you to Blue Door in Sidetone"));
+    assert!(mail["text"].as_str().unwrap().contains("the workspace \"Blue Door\" in Sidetone"), "{mail}");
     let failed = Visitor::new(&world).submit_any("/dashboard/sign-in", &[("email", people::REFUSED)]);
     assert!(failed.status == 503 && text(&failed).contains("could not be sent"), "{failed:?}");
 }

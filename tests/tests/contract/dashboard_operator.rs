@@ -63,6 +63,29 @@ fn the_operators_key_makes_a_link_that_signs_in_once() {
     assert!(!world.log().contains(second.split("token=").nth(1).unwrap()), "but not the link");
 }
 
+/// The first workspace is the operator's only as long as nobody is a member of it.
+#[test]
+fn the_operator_joins_no_workspace_of_others() {
+    // The service begins with a workspace, and its first member is the operator: nobody else comes in without an invitation.
+    let (world, key) = service();
+    let mut operator = use_link(&world, &path_of(&ask(&world, &key)));
+    assert_eq!(operator.workspace(), world.get("/workspace").ok()["id"]);
+    // He hands it over and leaves.
+    let link = operator.invite("anna@operator.example", "admin");
+    let mut anna = Visitor::signed_in(&world, "anna@operator.example");
+    assert_eq!(anna.join(&link), 303);
+    let id = anna.account_of("operator");
+    assert_eq!(anna.act("remove_person", "/dashboard/people", &[("id", &id)]).status, 303);
+    // Then it is hers: his next link leads to a workspace of his own.
+    let mut again = use_link(&world, &path_of(&ask(&world, &key)));
+    assert_ne!(again.workspace(), anna.workspace());
+    let people = text(&anna.get("/dashboard/people"));
+    assert!(!people.contains("<strong>operator"), "{people}");
+    let log = anna.get("/dashboard/api/audit").json;
+    let used = log.as_array().unwrap().iter().filter(|entry| entry["operation"] == "use_operator_link");
+    assert_eq!(used.count(), 1, "only his first link is of her workspace");
+}
+
 #[test]
 fn nothing_else_makes_a_link() {
     let (world, key) = service();

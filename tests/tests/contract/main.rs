@@ -24,6 +24,7 @@ mod dashboard_people;
 mod dashboard_runs;
 mod dashboard_sign_in;
 mod dashboard_sign_up;
+mod dashboard_stored;
 mod dashboard_templates;
 mod dashboard_workspaces;
 mod deliveries;

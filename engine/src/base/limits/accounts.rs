@@ -30,6 +30,10 @@ pub const SIGN_IN_MAILS_MAX: i64 = 5;
 pub const SIGN_IN_ADDRESS_MAX: i64 = 10;
 /// Tries of all codes for one address within [`SIGN_IN_WINDOW_MS`], whoever asked for them.
 pub const SIGN_IN_ADDRESS_TRIES_MAX: i64 = 25;
+/// Wrong tries of all codes for one address within [`SIGN_IN_DAY_MS`]: whoever guesses all day has one chance in 20,000.
+pub const SIGN_IN_ADDRESS_DAY_TRIES_MAX: i64 = 50;
+/// The time over which wrong tries are counted.
+pub const SIGN_IN_DAY_MS: i64 = 24 * SIGN_IN_WINDOW_MS;
 /// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_SOURCE_MAX: i64 = 20;
 /// Sign-ins at an OpenID provider that one network address begins within [`SIGN_IN_WINDOW_MS`] and does not finish. Each

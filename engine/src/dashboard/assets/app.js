@@ -30,6 +30,8 @@ export function say(text, lasting = false) {
 /** What proves that a form of this page is ours, and which workspace it is for. */
 const token = (page) => page.querySelector('meta[name=csrf]')?.content ?? '';
 export const workspace = (page) => token(page).split('.')[0];
+/** Its workspace and session, which stand before a proof that is other bytes on each page. */
+const openIn = (page) => token(page).split('.', 2).join();
 /** Who is signed in; not told by pages without a rail. */
 export const person = document.querySelector('.who span')?.title;
 
@@ -95,8 +97,8 @@ function tellTimes(from) {
 
 /** What can be read again: the strip above the page, and its parts but for what is told once. */
 const parts = (from) => [from.querySelector('.head'), ...all('main > :not(.notice, .problem, .once)', from)];
-// Each form has a number of its own whenever it is read.
-const texts = (parts) => parts.map((part) => part.outerHTML.replaceAll(/name="_once" value="[^"]*"/g, ''));
+// Each form has a number and a proof of its own whenever it is read.
+const texts = (parts) => parts.map((part) => part.outerHTML.replaceAll(/name="_(once|csrf)" value="[^"]*"/g, ''));
 
 /** Puts a fresh part in place: what was open stays open, and what had the focus has it again. */
 function replace(old, fresh) {
@@ -138,7 +140,7 @@ async function follow() {
     // Whoever types, or reads a question, is not disturbed.
     if (!next.querySelector('.head') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
     // Another tab has opened another workspace: not under this one's name.
-    if (token(next) !== token(document)) return location.reload();
+    if (openIn(next) !== openIn(document)) return location.reload();
     const [old, fresh] = [parts(document), parts(next)];
     const sent = texts(fresh);
     if (sent.join() === known.join()) continue;

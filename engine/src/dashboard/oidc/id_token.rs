@@ -31,6 +31,8 @@ pub(super) struct Key {
 struct Header {
     alg: String,
     kid: Option<String>,
+    /// Extensions that whoever checks the token must understand (RFC 7515, 4.1.11).
+    crit: Option<Value>,
 }
 
 /// What a token says about the person.
@@ -84,6 +86,9 @@ pub(super) async fn verify(
         serde_json::from_slice(&header).map_err(|_| "the id token's header is unreadable")?;
     if header.alg != "RS256" {
         return Err("the id token is not signed with RS256");
+    }
+    if header.crit.is_some() {
+        return Err("the id token needs an extension");
     }
     let key = find(keys, header.kid.as_deref()).ok_or("the id token's key is unknown")?;
     let (n, e) = (decoded(&key.n)?, decoded(&key.e)?);

@@ -68,6 +68,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
 
 fn row(frame: &Frame, person: &Value, admin: bool) -> Markup {
     let (id, email, role) = (text(person, "id"), text(person, "email"), text(person, "role"));
+    // As the audit log calls whoever used an operator's link.
+    let email = if email.is_empty() { OPERATOR } else { email };
     let here = at(person, "current") == true;
     let (other, label) = if role == "admin" { ("member", "Make member") } else { ("admin", "Make admin") };
     html! {
