@@ -1,69 +1,20 @@
 //! The dashboard's pages: each renders with real answers, with empty ones and with nothing at all, and nothing that
 //! somebody wrote leaves its element.
 #![allow(clippy::unwrap_used, reason = "a test")]
+#[path = "common/pages.rs"]
+mod shown;
+
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
-use sidetone_engine::dashboard::frame::{Frame, Page, Role};
-use sidetone_engine::dashboard::{OWN_FORMS, assets, pages};
+use serde_json::{Value, json};
+use shown::{cases, page_at, render, schema};
+use sidetone_engine::dashboard::frame::Page;
+use sidetone_engine::dashboard::pages::{SignIn, sign_in};
+use sidetone_engine::dashboard::{OWN_FORMS, SIGN_IN_FORMS, assets, pages};
 use sidetone_engine::interfaces::generated::Documents;
 use sidetone_engine::operations;
 
 const HOSTILE: &str = "<script>\"'&";
-
-fn cases() -> Map<String, Value> {
-    serde_json::from_str(include_str!("dashboard_pages.json")).unwrap()
-}
-
-fn page_at(path: &str) -> &'static Page {
-    pages::PAGES.iter().find(|page| page.path == path).unwrap()
-}
-
-fn schema(id: &'static str) -> (&'static str, Value) {
-    let operation = operations::by_id(id).unwrap();
-    let schemas = Documents::derived().requests(operation).unwrap();
-    (id, schemas.body.or(schemas.query).unwrap())
-}
-
-fn frame(page: &Page, case: &Value) -> Frame {
-    let (path, query) = match case["url"].as_str() {
-        Some(url) => url.split_once('?').unwrap_or((url, "")),
-        None => (page.path, ""),
-    };
-    let texts = |name: &str| -> Vec<(String, String)> {
-        let pairs = case[name].as_array().cloned().unwrap_or_default();
-        pairs
-            .iter()
-            .map(|pair| (pair[0].as_str().unwrap().to_owned(), pair[1].as_str().unwrap().to_owned()))
-            .collect()
-    };
-    Frame {
-        workspace_name: "Blue Door Dental".to_owned(),
-        workspace_id: "ws_01m80kbft3dp007vcvy2n4sbhm".to_owned(),
-        person_email: "mira@bluedoor.example".to_owned(),
-        role: if case["role"] == "member" { Role::Member } else { Role::Admin },
-        path: path.to_owned(),
-        query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
-        csrf: "csrf".to_owned(),
-        once: "once".to_owned(),
-        now_ms: 1_795_483_200_000,
-        origin: "https://voice.bluedoor.example".to_owned(),
-        problem: case.get("problem").cloned(),
-        base: case["base"].clone(),
-        typed: texts("typed"),
-        carriers: vec!["twilio", "telnyx", "plivo", "vonage"],
-        has_mail: case["has_mail"] != false,
-        has_style: case["has_style"] != false,
-        notice: case["notice"].as_str().map(str::to_owned),
-        secret_once: case.get("secret").cloned(),
-        continues: texts("continues"),
-        schemas: page.forms.iter().map(|id| schema(id)).collect(),
-    }
-}
-
-fn render(page: &Page, case: &Value) -> String {
-    (page.render)(&frame(page, case), case["answers"].as_array().unwrap()).into_string()
-}
 
 /// Every text of a value replaced, and none of its numbers.
 fn with_texts(value: &Value, text: &str) -> Value {
@@ -201,7 +152,14 @@ fn check(name: &str, page: &Page, case: &Value) {
 #[test]
 fn what_pages_name_exists() {
     // The dashboard's own reads, which are no operations.
-    let own_reads = ["list_sessions", "list_workspaces", "list_people", "list_invitations", "get_invitation"];
+    let own_reads = [
+        "list_sessions",
+        "list_workspaces",
+        "list_people",
+        "list_invitations",
+        "get_invitation",
+        "list_names",
+    ];
     for page in pages::PAGES {
         for read in page.reads.iter().filter(|read| !own_reads.contains(&read.operation)) {
             let operation = operations::by_id(read.operation).unwrap_or_else(|| panic!("{}", read.operation));
@@ -217,10 +175,67 @@ fn what_pages_name_exists() {
     }
     for (name, case) in &cases() {
         let html = render(page_at(case["page"].as_str().unwrap()), case);
-        for action in html.split("action=\"/dashboard/do/").skip(1) {
-            let id = action.split('"').next().unwrap();
+        for action in posted(&html) {
+            if action == "/dashboard/sign-out" {
+                continue;
+            }
+            let id =
+                action.strip_prefix("/dashboard/do/").unwrap_or_else(|| panic!("{name} sends to {action}"));
             assert!(OWN_FORMS.contains(&id) || operations::by_id(id).is_some(), "{name} sends to {id}");
         }
+    }
+}
+
+/// Where the forms of a page are sent.
+fn posted(html: &str) -> Vec<String> {
+    let tags = html.split("<form").skip(1).map(|rest| rest.split('>').next().unwrap());
+    tags.filter(|tag| tag.contains("method=\"post\""))
+        .map(|tag| tag.split("action=\"").nth(1).unwrap().split('"').next().unwrap().to_owned())
+        .collect()
+}
+
+/// The lists of forms are complete: what checks all forms by them checks these, too.
+#[test]
+fn the_forms_to_sign_in_are_all_known() {
+    let (email, next, csrf, problem) = ("anna@bluedoor.example", "/dashboard", "csrf", Some("No."));
+    let states = [
+        SignIn::Email { email, logged: true, google: true, next, problem, csrf },
+        SignIn::Code { email, logged: true, next, problem, csrf },
+        SignIn::Link { token: "token", email, problem, csrf },
+        SignIn::Link { token: "token", email: "", problem, csrf },
+    ];
+    let sent: BTreeSet<String> =
+        states.iter().flat_map(|state| posted(&sign_in(state).into_string())).collect();
+    let known: BTreeSet<String> =
+        SIGN_IN_FORMS.iter().map(|rest| format!("/dashboard/sign-in{rest}")).collect();
+    assert_eq!(sent, known);
+}
+
+/// Lists that have a row whenever somebody sees them: who asks, by the session that they ask with.
+const NEVER_EMPTY: &[&str] = &["/dashboard/sessions"];
+
+/// Somebody who has nothing yet reads what the page is for, and finds one button for the next step.
+#[test]
+fn a_list_without_rows_teaches_the_next_step() {
+    let is_list = |page: &&Page| {
+        let first = page.reads.first().is_some_and(|read| read.operation.starts_with("list_"));
+        let is_form = ["/new", "/bind"].iter().any(|end| page.path.ends_with(end));
+        first && !is_form && !page.path.contains('{') && !NEVER_EMPTY.contains(&page.path)
+    };
+    let lists: Vec<&Page> = pages::PAGES.iter().filter(is_list).collect();
+    assert!(lists.len() >= 10, "{:?}", lists.iter().map(|page| page.path).collect::<Vec<_>>());
+    for page in lists {
+        let html = render(page, &json!({"answers": vec![Value::Null; page.reads.len()]}));
+        let classes = html.split(" class=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let main = classes.filter(|classes| classes.split(' ').any(|class| class == "primary")).count();
+        assert_eq!(main, 1, "{}: main buttons", page.path);
+        // Beside a form, a line says it; elsewhere the button stands below the sentence.
+        let told = ["<div class=\"empty\"><p>", "<p class=\"help\">", "<p class=\"dim\">"];
+        let said = told
+            .iter()
+            .filter_map(|start| html.split(start).nth(1)?.split("</p>").next())
+            .max_by_key(|said| said.len());
+        assert!(said.is_some_and(|said| said.len() > 40), "{} says nothing: {said:?}", page.path);
     }
 }
 

@@ -32,6 +32,9 @@ const SETTINGS: &[&str] =
 /// The places of the bottom bar on a telephone; the others are behind "More".
 const BAR: usize = 4;
 
+/// Names in paths and queries whose values are whole numbers.
+const WHOLE: &[&str] = &["limit", "page", "revision"];
+
 /// The parameter of a page's address that names the delivery which was queued.
 pub const DELIVERY: &str = "delivery";
 
@@ -125,7 +128,9 @@ impl<'a> Call<'a> {
         }
         let mut arguments = Map::new();
         for (name, value) in self.path.iter().chain(&self.query) {
-            arguments.insert((*name).to_owned(), (*value).into());
+            // In an address everything is text; a tool takes numbers.
+            let whole = WHOLE.contains(name).then(|| value.parse::<i64>().ok()).flatten();
+            arguments.insert((*name).to_owned(), whole.map_or_else(|| (*value).into(), Value::from));
         }
         if let Some(body) = &self.body {
             arguments.insert("data".to_owned(), body.clone());

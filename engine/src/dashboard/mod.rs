@@ -11,6 +11,7 @@ pub mod frame;
 pub mod layout;
 mod mail;
 mod mask;
+mod names;
 mod oidc;
 pub mod pages;
 mod paths;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{answers, pages, paths, people, reply, sign_in};
+use super::{answers, names, pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
@@ -142,6 +142,9 @@ pub(super) fn message(visit: &Visit<'_>, error: &Error) -> Response<Bytes> {
     reply::page(error.code.status(), pages::message(&told))
 }
 
+/// A read of the names of what the read before it lists.
+const NAMES: &str = "list_names";
+
 async fn read_all(
     visit: &Visit<'_>,
     session: &Session,
@@ -152,7 +155,11 @@ async fn read_all(
 ) -> Result<Vec<Value>, Fault> {
     let mut all = Vec::with_capacity(page.reads.len());
     for read in page.reads {
-        all.push(run_read(visit, session, read, values, query, continues).await?);
+        let answer = match read.operation {
+            NAMES => names::of_subjects(visit, session, all.last().unwrap_or(&Value::Null)).await?,
+            _ => run_read(visit, session, read, values, query, continues).await?,
+        };
+        all.push(answer);
     }
     Ok(all)
 }

@@ -16,6 +16,7 @@ mod calls;
 mod carriers;
 mod dashboard;
 mod dashboard_attacks;
+mod dashboard_audit;
 mod dashboard_conflicts;
 mod dashboard_first_workspace;
 mod dashboard_google;

@@ -54,7 +54,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let create = html! { a.button.primary href="/dashboard/assistants/new" { "Create assistant" } };
     let strip = Strip {
         title: "Assistants".to_owned(),
-        action: Some(create),
+        action: (!assistants.is_empty()).then_some(create),
         calls: vec![Call::of("list_assistants")],
         ..Strip::default()
     };
@@ -96,7 +96,10 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
     let strip = Strip {
         title: "New assistant".to_owned(),
         back: Some((BASE, "Assistants")),
-        calls: vec![Call::of("create_assistant").with(json!({"name": "Front desk", "instructions": "You answer the phone for Blue Door Dental. Be brief."}))],
+        calls: vec![
+            Call::of("create_assistant").with(json!({"name": "Front desk", "instructions": "You answer the phone for Blue Door Dental. Be brief."})),
+            Call::of("list_models"),
+        ],
         ..Strip::default()
     };
     layout::page(
@@ -196,7 +199,14 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("update_assistant")
                 .at("id", assistant_id)
                 .with(json!({"first_message": text(assistant, "first_message")})),
+            Call::of("set_assistant_tools")
+                .at("id", assistant_id)
+                .with(json!({"tool_ids": at(assistant, "tool_ids")})),
+            Call::of("set_assistant_knowledge")
+                .at("id", assistant_id)
+                .with(json!({"knowledge_ids": at(assistant, "knowledge_ids")})),
             Call::of("create_browser_test_token").at("id", assistant_id).with(json!({})),
+            Call::of("delete_assistant").at("id", assistant_id),
         ],
         ..Strip::default()
     };

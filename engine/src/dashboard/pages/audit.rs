@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::parts::{copy, date, link, list, more, read, shortened, table, text, words};
-use crate::dashboard::pages::{choices_of, read_of, settings};
+use crate::dashboard::pages::parts::{
+    copy, date, empty, link, list, more, read, shortened, table, text, words,
+};
+use crate::dashboard::pages::{read_of, settings};
 
 /// The log.
 pub const PAGE: Page = Page {
@@ -13,15 +15,7 @@ pub const PAGE: Page = Page {
     title: "Audit log",
     reads: &[
         Read { operation: "list_audit_entries", query: &["limit"], fixed: &[], after: "after" },
-        choices_of("list_assistants"),
-        choices_of("list_tools"),
-        choices_of("list_knowledge_documents"),
-        choices_of("list_api_keys"),
-        choices_of("list_simulation_personas"),
-        choices_of("list_simulation_scenarios"),
-        choices_of("list_simulations"),
-        choices_of("list_webhooks"),
-        read_of("list_people"),
+        read_of("list_names"),
     ],
     forms: &[],
     render,
@@ -51,7 +45,10 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         strip,
         html! {
             (settings::tabs(frame))
-            @if entries.is_empty() { p.dim { "Nothing was changed yet." } }
+            @if entries.is_empty() {
+                (empty("Nothing was changed yet. Whatever people change here, or keys over REST and MCP, is listed with who did it and when.",
+                    Some(("/dashboard/assistants", "Go to assistants")), ("dashboard.md", "What the log tells")))
+            }
             @else {
                 (table("Audit log",
                     html! { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" } th.wide scope="col" { "Of" } },
@@ -60,7 +57,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                             td.fit { (date(frame, text(entry, "created_at"))) }
                             td.cap.long { (text(entry, "actor_name")) @if text(entry, "actor").starts_with("key_") { span.dim { " (key)" } } }
                             td.fit title=(text(entry, "operation")) { (words(text(entry, "operation"))) }
-                            td.wide { (subject(text(entry, "subject"), answers.get(1..).unwrap_or_default())) }
+                            td.wide { (subject(text(entry, "subject"), read(answers, 1))) }
                         }
                     } }))
             }
@@ -77,15 +74,9 @@ const LISTED: &[(&str, &str)] = &[
     ("inv_", "/dashboard/people"),
 ];
 
-/// What something is called: a webhook by its address, a person by theirs.
-fn called(one: &Value) -> Option<&str> {
-    ["name", "url", "email"].iter().map(|field| text(one, field)).find(|name| !name.is_empty())
-}
-
 /// What was changed: by its name where it still has one.
-fn subject(subject: &str, named: &[Value]) -> Markup {
-    let is_it = |one: &&Value| text(one, "id") == subject;
-    let name = named.iter().flat_map(|resources| list(resources, "")).find(is_it).and_then(called);
+fn subject(subject: &str, names: &Value) -> Markup {
+    let name = names.get(subject).and_then(Value::as_str).filter(|name| !name.is_empty());
     let starts = |(start, _): &&(&str, &str)| subject.starts_with(start);
     let to = match (PLACES.iter().find(starts), LISTED.iter().find(starts)) {
         (Some((_, base)), _) => Some(link(base, subject)),

@@ -33,7 +33,16 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some(("/dashboard/calls", "Calls")),
         beside: Some(html! { (state(call)) (id(call_id)) }),
         action: Some(html! { (actions(frame, call, ended)) }),
-        calls: vec![Call::of("get_call").at("id", call_id), Call::of("get_waveform").at("id", call_id)],
+        calls: [
+            "get_call",
+            "get_waveform",
+            "download_recording",
+            "hang_up_call",
+            "delete_recording",
+            "delete_call",
+        ]
+        .map(|operation| Call::of(operation).at("id", call_id))
+        .into(),
         ..Strip::default()
     };
     layout::page(

@@ -27,6 +27,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
         calls: vec![
             Call::of("list_api_keys"),
             Call::of("create_api_key").with(json!({"name": "Nightly tests"})),
+            Call::of("revoke_api_key").at("id", keys.first().map_or("key_…", |key| text(key, "id"))),
         ],
         ..Strip::default()
     };

@@ -52,7 +52,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let strip = Strip {
         title: "Knowledge".to_owned(),
         beside: (total > 0 && is_whole).then(|| html! { span.dim { (size(total)) " in " (counted(i64::try_from(documents.len()).unwrap_or_default(), "document")) } }),
-        action: Some(html! { a.button.primary href="/dashboard/knowledge/new" { "Add document" } }),
+        action: (!documents.is_empty()).then(|| html! { a.button.primary href="/dashboard/knowledge/new" { "Add document" } }),
         calls: vec![Call::of("list_knowledge_documents")],
         ..Strip::default()
     };
@@ -137,6 +137,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("update_knowledge_document")
                 .at("id", document_id)
                 .with(json!({"name": text(document, "name")})),
+            Call::of("delete_knowledge_document").at("id", document_id),
         ],
         ..Strip::default()
     };

@@ -56,10 +56,19 @@ const CARRIERS: &[(&str, &[Entry])] = &[
 
 fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let (numbers, assistants) = (list(read(answers, 0), ""), read(answers, 1));
+    let first = numbers.first();
+    let number = first.map_or("+14155550100", |bound| text(bound, "number"));
+    let assistant_id = first.map_or("asst_…", |bound| text(bound, "assistant_id"));
     let strip = Strip {
         title: "Numbers".to_owned(),
-        action: Some(html! { a.button.primary href="/dashboard/numbers/bind" { "Bind number" } }),
-        calls: vec![Call::of("list_numbers")],
+        action: (!numbers.is_empty())
+            .then(|| html! { a.button.primary href="/dashboard/numbers/bind" { "Bind number" } }),
+        calls: vec![
+            Call::of("list_numbers"),
+            Call::of("unbind_number").at("number", number),
+            Call::of("create_outbound_call")
+                .with(json!({"assistant_id": assistant_id, "from": number, "to": "+14155550123"})),
+        ],
         ..Strip::default()
     };
     layout::page(
@@ -71,7 +80,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                     Some(("/dashboard/numbers/bind", "Bind number")), ("telephone-numbers.md", "Set up a carrier")))
             } @else {
                 (table("Numbers",
-                    html! { th scope="col" { "Number" } th scope="col" { "Assistant" } th.wide scope="col" { "Carrier" } th.fit.wide scope="col" { "Last call announced" } th.fit scope="col" { span.vh { "Actions" } } },
+                    html! { th scope="col" { "Number" } th scope="col" { "Assistant" } th.wide scope="col" { "Carrier" } th.fit.wide scope="col" { "Last callback" } th.fit scope="col" { span.vh { "Actions" } } },
                     html! { @for number in numbers {
                         tr {
                             td.fit { strong { (text(number, "number")) } }
@@ -117,7 +126,7 @@ fn addresses(frame: &Frame, numbers: &[Value]) -> Markup {
                 details.raw open[used || numbers.is_empty()] {
                     summary { (words(carrier)) }
                     @if numbers.iter().any(|number| text(number, "provider") == *carrier && text(number, "last_callback_at").is_empty()) {
-                        p.help { (words(carrier)) " has not announced a call to each of your numbers yet. Enter these addresses there, then call the number." }
+                        p.help { (words(carrier)) " has sent no callback for one of your numbers yet. Enter these addresses there, then call the number." }
                     }
                     table {
                         thead.vh { tr { th scope="col" { "Field" } th scope="col" { "Value" } th scope="col" { "Method" } } }

@@ -71,6 +71,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("update_simulation_persona")
                 .at("id", persona_id)
                 .with(json!({"name": text(persona, "name")})),
+            Call::of("delete_simulation_persona").at("id", persona_id),
         ],
         ..Strip::default()
     };

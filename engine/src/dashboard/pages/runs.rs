@@ -109,6 +109,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("start_simulation_run")
                 .at("id", simulation_id)
                 .with(json!({"mode": text(run, "mode"), "seed": number(run, "seed")})),
+            Call::of("delete_simulation_run").at("id", run_id),
         ],
         ..Strip::default()
     };

@@ -54,7 +54,8 @@ fn fields(form: &Form<'_>) -> Markup {
 }
 
 fn of_call(frame: &Frame, answers: &[Value]) -> Markup {
-    create(frame, &from_call(read(answers, 0)))
+    let call = read(answers, 0);
+    create(frame, &from_call(call), Some(Call::of("get_call").at("id", text(call, "id"))))
 }
 
 fn from_call(call: &Value) -> Value {
@@ -77,18 +78,24 @@ fn from_call(call: &Value) -> Value {
 }
 
 fn new(frame: &Frame, _: &[Value]) -> Markup {
-    create(frame, &json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": ""}]}))
+    create(
+        frame,
+        &json!({"evaluations": [{"kind": "transcript", "role": "assistant", "includes": ""}]}),
+        None,
+    )
 }
 
-fn create(frame: &Frame, current: &Value) -> Markup {
+/// The form of a new scenario; `source` is the call that it was made from.
+fn create(frame: &Frame, current: &Value, source: Option<Call<'_>>) -> Markup {
+    let example = Call::of("create_simulation_scenario").with(json!({
+        "name": "Saturday opening", "instructions": "Ask \"When do you open on Saturday?\"",
+        "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}],
+    }));
     let form = Form::new(frame, "create_simulation_scenario", current);
     let strip = Strip {
         title: "New scenario".to_owned(),
         back: Some((simulations::BASE, "Simulations")),
-        calls: vec![Call::of("create_simulation_scenario").with(json!({
-            "name": "Saturday opening", "instructions": "Ask \"When do you open on Saturday?\"",
-            "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}],
-        }))],
+        calls: source.into_iter().chain([example]).collect(),
         ..Strip::default()
     };
     layout::page(
@@ -122,6 +129,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("update_simulation_scenario")
                 .at("id", scenario_id)
                 .with(json!({"name": text(scenario, "name")})),
+            Call::of("delete_simulation_scenario").at("id", scenario_id),
         ],
         ..Strip::default()
     };

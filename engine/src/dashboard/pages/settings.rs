@@ -28,6 +28,10 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         calls: vec![
             Call::of("get_workspace"),
             Call::of("update_workspace").with(json!({"runs_at_once": number(workspace, "runs_at_once")})),
+            // What is paid for.
+            Call::of("list_models"),
+            Call::of("list_tts_rates"),
+            Call::of("list_stt_rates"),
         ],
         ..Strip::default()
     };

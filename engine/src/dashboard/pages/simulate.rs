@@ -33,6 +33,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         title: "Simulate a caller".to_owned(),
         back: Some((&here, text(assistant, "name"))),
         calls: vec![
+            Call::of("get_assistant").at("id", assistant_id),
             Call::of("create_simulation_scenario").with(json!({
                 "name": "Saturday opening", "instructions": "Ask \"When do you open on Saturday?\"",
                 "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "open at ten"}],

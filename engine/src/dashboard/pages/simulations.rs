@@ -53,12 +53,23 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let last_goes = |simulation: &Value| runs::is_going(at(simulation, "last_run"));
     let going = list(runs, "runs").iter().any(runs::is_going) || simulations.iter().any(last_goes);
     let nothing = simulations.is_empty() && list(scenarios, "").is_empty() && list(personas, "").is_empty();
+    let first = simulations.first();
+    let one = first.map_or("sim_…", |simulation| text(simulation, "id"));
+    let assistant_id = first.map_or("asst_…", |simulation| text(simulation, "assistant_id"));
     let strip = Strip {
         title: "Simulations".to_owned(),
-        action: Some(html! { a.button.primary href="/dashboard/simulations/new" { "Create simulation" } }),
+        action: (!nothing)
+            .then(|| html! { a.button.primary href="/dashboard/simulations/new" { "Create simulation" } }),
         calls: vec![
             Call::of("list_simulations").asked(frame, &["assistant_id"]),
             Call::of("list_simulation_runs").asked(frame, &["assistant_id", "status", "batch_id", "page"]),
+            Call::of("list_simulation_scenarios"),
+            Call::of("list_simulation_personas"),
+            Call::of("start_simulation_run").at("id", one).with(json!({"mode": "chat"})),
+            Call::of("start_simulation_batch").with(json!({"assistant_id": assistant_id, "mode": "chat"})),
+            Call::of("get_simulation").at("id", one),
+            Call::of("update_simulation").at("id", one).with(json!({"name": "Saturday opening"})),
+            Call::of("delete_simulation").at("id", one),
         ],
         ..Strip::default()
     };
@@ -181,15 +192,15 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
         ("persona_id", 1, "/dashboard/simulations/personas/new"),
         ("scenario_id", 2, "/dashboard/simulations/scenarios/new"),
     ];
-    let strip =
-        Strip {
-            title: "New simulation".to_owned(),
-            back: Some((BASE, "Simulations")),
-            calls: vec![Call::of("create_simulation").with(
-                json!({"assistant_id": "asst_…", "persona_id": "persona_…", "scenario_id": "scenario_…"}),
-            )],
-            ..Strip::default()
-        };
+    let strip = Strip {
+        title: "New simulation".to_owned(),
+        back: Some((BASE, "Simulations")),
+        calls: vec![
+            Call::of("create_simulation")
+                .with(json!({"assistant_id": "asst_…", "persona_id": "pers_…", "scenario_id": "scen_…"})),
+        ],
+        ..Strip::default()
+    };
     layout::page(
         frame,
         strip,

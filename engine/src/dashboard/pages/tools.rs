@@ -44,7 +44,8 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let tools = list(read(answers, 0), "");
     let strip = Strip {
         title: "Tools".to_owned(),
-        action: Some(html! { a.button.primary href="/dashboard/tools/new" { "Create tool" } }),
+        action: (!tools.is_empty())
+            .then(|| html! { a.button.primary href="/dashboard/tools/new" { "Create tool" } }),
         calls: vec![Call::of("list_tools")],
         ..Strip::default()
     };
@@ -165,6 +166,8 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("get_tool").at("id", tool_id),
             Call::of("update_tool").at("id", tool_id).with(json!({"timeout_ms": number(tool, "timeout_ms")})),
             Call::of("test_tool").at("id", tool_id).with(arguments.clone()),
+            Call::of("rotate_tool_secret").at("id", tool_id),
+            Call::of("delete_tool").at("id", tool_id),
         ],
         ..Strip::default()
     };

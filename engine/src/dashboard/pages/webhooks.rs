@@ -77,7 +77,8 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
     let webhooks = list(read(answers, 0), "");
     let strip = Strip {
         title: "Webhooks".to_owned(),
-        action: Some(html! { a.button.primary href="/dashboard/webhooks/new" { "Create webhook" } }),
+        action: (!webhooks.is_empty())
+            .then(|| html! { a.button.primary href="/dashboard/webhooks/new" { "Create webhook" } }),
         calls: vec![Call::of("list_webhooks")],
         ..Strip::default()
     };
@@ -135,6 +136,8 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     };
     let (webhook_id, here) = (text(webhook, "id"), link(BASE, text(webhook, "id")));
     let form = Form::new(frame, "update_webhook", webhook);
+    let delivery =
+        list(read(answers, 1), "deliveries").first().map_or("dlv_…", |delivery| text(delivery, "id"));
     let strip = Strip {
         title: text(webhook, "url").to_owned(),
         back: Some((BASE, "Webhooks")),
@@ -144,7 +147,11 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         }),
         calls: vec![
             Call::of("list_webhook_deliveries").at("id", webhook_id).asked(frame, &["status", "page"]),
+            Call::of("redeliver_webhook_delivery").at("id", webhook_id).at("delivery_id", delivery),
             Call::of("test_webhook").at("id", webhook_id).with(json!({})),
+            Call::of("update_webhook").at("id", webhook_id).with(json!({"enabled": at(webhook, "enabled")})),
+            Call::of("rotate_webhook_secret").at("id", webhook_id),
+            Call::of("delete_webhook").at("id", webhook_id),
         ],
         ..Strip::default()
     };
