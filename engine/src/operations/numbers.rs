@@ -67,8 +67,8 @@ struct Number {
     created_at: Timestamp,
     /// When it last changed.
     updated_at: Timestamp,
-    /// When the carrier last announced a call to it; null until then. A binding that gets no calls although people call
-    /// is not configured at the carrier.
+    /// When a callback of the carrier was last seen: that of a call to it, or one about a call that was placed from it. Null
+    /// until then: a binding that gets no calls although people call is not configured at the carrier.
     last_callback_at: Option<Timestamp>,
 }
 

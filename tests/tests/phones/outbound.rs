@@ -51,6 +51,10 @@ fn the_person_ends(provider: &'static str) {
     }
     assert!(call["duration_ms"].as_i64().unwrap() > 1_000, "{call}");
     assert_eq!(desk.orders(&to), 1);
+    // The number that it was placed from says that the carrier's reports arrive.
+    let bound = desk.world.get("/numbers").ok().json[0].clone();
+    assert_eq!(bound["number"], desk.number);
+    assert!(bound["last_callback_at"].as_str().unwrap() >= call["answered_at"].as_str().unwrap(), "{bound}");
     assert!(person.problems().is_empty(), "{:?}", person.problems());
 }
 

@@ -5,8 +5,9 @@ use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::telephony::leg::{Counted, DueIf, Leg, Placing};
 use crate::live::telephony::token::CallToken;
-use crate::ports::statement::{Row, Rows};
+use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
+use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, CallStatus, NewCall};
 use crate::storage::events::{self, Subscribers};
@@ -105,6 +106,9 @@ impl<'a> Change<'a> {
         let Leg { workspace_id, call_id, is_over, .. } = self.before;
         let leg = &self.after;
         let mut batch = Batch::default();
+        if leg.placing != Placing::Incoming {
+            batch.push(callback_seen(leg, self.now));
+        }
         if let Some(id) = &leg.carrier_call_id
             && leg.carrier_call_id != self.before.carrier_call_id
         {
@@ -166,6 +170,19 @@ impl<'a> Change<'a> {
             })
         }))
     }
+}
+
+/// Shows the owner of the number that a call was placed from that the carrier's callbacks arrive. That of a call to a number
+/// is noted when it begins.
+fn callback_seen(leg: &Leg, now: Timestamp) -> Statement {
+    sql!(
+        "UPDATE numbers SET last_callback_at = :now WHERE workspace_id = :workspace_id AND provider = :provider
+         AND number = (SELECT from_number FROM calls WHERE workspace_id = :workspace_id AND id = :call)",
+        workspace_id = &leg.workspace_id,
+        provider = leg.provider.as_str(),
+        call = &leg.call_id,
+        now = now
+    )
 }
 
 /// What the month contains of a call, and what it should contain.
