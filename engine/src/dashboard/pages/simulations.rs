@@ -68,7 +68,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("start_simulation_run").at("id", one).with(json!({"mode": "chat"})),
             Call::of("start_simulation_batch").with(json!({"assistant_id": assistant_id, "mode": "chat"})),
             Call::of("get_simulation").at("id", one),
-            Call::of("update_simulation").at("id", one).with(json!({"name": "Saturday opening"})),
+            Call::of("update_simulation").at("id", one).with(json!({"name": "Sunday opening"})),
             Call::of("delete_simulation").at("id", one),
         ],
         ..Strip::default()
