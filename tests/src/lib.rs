@@ -26,6 +26,7 @@ pub mod load;
 pub mod native;
 pub mod process;
 pub mod receiver;
+pub mod recordings;
 pub mod reply;
 pub mod visitor;
 pub mod wire;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::g711;
 use sidetone_engine::speech::voice_activity::{VoiceActivity, VoiceEvent};
+use sidetone_tests::recordings;
 
 /// Tones and a troop of monkeys: no test of speech or of silence.
 const OTHER_SOUNDS: [&str; 7] = [
@@ -18,10 +19,6 @@ const OTHER_SOUNDS: [&str; 7] = [
     "descending-2tone",
     "tt-monkeys",
 ];
-/// Sound is audible down to this part of the energy of its loudest moment: 30 dB.
-const AUDIBLE_DIVISOR: i64 = 1_000;
-/// Frames of 10 ms.
-const FRAME: usize = 80;
 
 struct Prompt {
     name: String,
@@ -31,7 +28,7 @@ struct Prompt {
 #[test]
 #[ignore = "needs the recordings that .ci/recordings fetches"]
 fn a_persons_prompts_are_speech_and_silence_is_not() {
-    let folder = PathBuf::from(std::env::var("RECORDINGS").expect("RECORDINGS is set")).join("prompts");
+    let folder = recordings::prompts();
     let (mut missed, mut late, mut spoken, mut silent, mut begins_ms) =
         (Vec::new(), Vec::new(), 0, 0, Vec::new());
     for prompt in prompts(&folder, &folder) {
@@ -48,10 +45,8 @@ fn a_persons_prompts_are_speech_and_silence_is_not() {
         match began {
             None => missed.push(prompt.name),
             // What comes before the detector's beginning is kept, half a second of it.
-            Some(at) if at > first_loud(&prompt.samples) + 4_000 => late.push(prompt.name),
-            Some(at) => {
-                begins_ms.push((at as i64 - first_sound(&prompt.samples, AUDIBLE_DIVISOR) as i64) / 8)
-            }
+            Some(at) if at > recordings::above(&prompt.samples, 25).0 + 4_000 => late.push(prompt.name),
+            Some(at) => begins_ms.push((at as i64 - recordings::audible(&prompt.samples).0 as i64) / 8),
         }
     }
     begins_ms.sort_unstable();
@@ -73,18 +68,6 @@ fn began(samples: &[i16]) -> Option<usize> {
     })
 }
 
-fn first_loud(samples: &[i16]) -> usize {
-    first_sound(samples, 25)
-}
-
-/// Where a prompt is first as loud as its loudest moment, divided by this.
-fn first_sound(samples: &[i16], divisor: i64) -> usize {
-    let energy = |frame: &[i16]| frame.iter().map(|sample| i64::from(*sample).pow(2)).sum::<i64>();
-    let energies: Vec<i64> = samples.chunks(FRAME).map(energy).collect();
-    let most = energies.iter().max().copied().unwrap_or(0);
-    FRAME * energies.iter().position(|energy| *energy >= most / divisor).unwrap_or(0)
-}
-
 /// All WAV files below a folder, named from `root`, without their extension.
 fn prompts(root: &Path, folder: &Path) -> Vec<Prompt> {
     let mut paths: Vec<PathBuf> =
@@ -96,10 +79,8 @@ fn prompts(root: &Path, folder: &Path) -> Vec<Prompt> {
             if path.is_dir() {
                 return prompts(root, &path);
             }
-            let mut file = hound::WavReader::open(&path).unwrap();
-            assert_eq!((file.spec().sample_rate, file.spec().channels), (8_000, 1), "{path:?}");
             let name = path.strip_prefix(root).unwrap().with_extension("").to_string_lossy().into_owned();
-            vec![Prompt { name, samples: file.samples::<i16>().map(Result::unwrap).collect() }]
+            vec![Prompt { name, samples: recordings::samples(&path) }]
         })
         .collect()
 }

@@ -5,15 +5,16 @@
 
 /// Creates a test of each scenario for each carrier: `twilio::a_scenario`, …
 macro_rules! with_each_carrier {
-    ($($scenario:ident),* $(,)?) => {
-        with_each_carrier!(@ twilio "twilio" $($scenario)*);
-        with_each_carrier!(@ telnyx "telnyx" $($scenario)*);
-        with_each_carrier!(@ plivo "plivo" $($scenario)*);
-        with_each_carrier!(@ vonage "vonage" $($scenario)*);
+    ($($(#[$about:meta])* $scenario:ident),* $(,)?) => {
+        with_each_carrier!(@ twilio "twilio" $($(#[$about])* $scenario)*);
+        with_each_carrier!(@ telnyx "telnyx" $($(#[$about])* $scenario)*);
+        with_each_carrier!(@ plivo "plivo" $($(#[$about])* $scenario)*);
+        with_each_carrier!(@ vonage "vonage" $($(#[$about])* $scenario)*);
     };
-    (@ $carrier:ident $name:literal $($scenario:ident)*) => {
+    (@ $carrier:ident $name:literal $($(#[$about:meta])* $scenario:ident)*) => {
         mod $carrier {
             $(#[test]
+            $(#[$about])*
             fn $scenario() {
                 super::$scenario($name);
             })*
@@ -27,6 +28,7 @@ mod hard_to_hear;
 mod inbound;
 mod media;
 mod outbound;
+mod recorded_caller;
 mod recordings;
 mod refused;
 mod replays;

@@ -1,12 +1,11 @@
 //! Sounds over the assistant's line that do not cut it, and words that do.
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
-use sidetone_engine::speech::resample::Resampler;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::speech::CHAR_MS;
 
-use crate::recordings::{channels, find};
+use crate::recordings::{channels, whole_line};
 use crate::speech::hears_ms;
 use crate::support::{Desk, Person, texts};
 
@@ -19,8 +18,6 @@ const LINE_MS: i64 = LINE.len() as i64 * CHAR_MS;
 const ANSWER_MS: i64 = "On Saturday we open at ten.".len() as i64 * CHAR_MS;
 /// When the caller makes a sound.
 const OVER_MS: i64 = 1_500;
-/// The pitch of the voices of the fake.
-const VOICE_HZ: f64 = 200.0;
 
 /// What happened in a call in which the caller makes a sound over the assistant's first line.
 struct TalkedOver {
@@ -79,35 +76,9 @@ impl TalkedOver {
 
     /// The line is whole in the transcript and in the recording. Returns how long it was paused, in ms.
     fn is_whole(&self) -> i64 {
-        const PART_MS: i64 = 500;
         let row = self.line();
         assert_eq!((&row["text"], &row["interrupted"]), (&json!(LINE), &json!(false)), "{}", self.call);
-        let mut resampler = Resampler::new(Rate::Khz24.hz(), self.rate.hz());
-        let mut sound = resampler.push(&speech_like(LINE_MS, Rate::Khz24, VOICE_HZ));
-        sound.extend(resampler.flush());
-        let at = |ms: i64| usize::try_from(ms * i64::from(self.rate.hz()) / 1_000).unwrap();
-        let start_ms = row["start_ms"].as_i64().unwrap();
-        let end_ms = row["end_ms"].as_i64().unwrap();
-        let place = |from_ms: i64, about_ms: i64| {
-            let part = &sound[at(from_ms)..at(from_ms + PART_MS)];
-            let (found_ms, alike) = find(&self.assistant, self.rate.hz(), part, about_ms);
-            // The voice's audio may come late on a busy machine, and leave a gap.
-            assert!(alike > 0.6, "{from_ms}: {alike} at {found_ms}, {about_ms}: {}", self.call);
-            found_ms
-        };
-        let first_ms = place(0, start_ms);
-        let last_ms = place(LINE_MS - PART_MS, end_ms - PART_MS);
-        assert!(
-            (first_ms - start_ms).abs() <= 50 && (last_ms + PART_MS - end_ms).abs() <= 50,
-            "{}",
-            self.call
-        );
-        // Nothing of it is missing, and nothing is there twice.
-        let (from, until) = (at(first_ms), at(last_ms + PART_MS));
-        let frames = self.assistant[from..until].chunks(self.rate.frame_samples());
-        let heard_ms = 20 * frames.filter(|frame| frame.iter().any(|sample| *sample != 0)).count() as i64;
-        assert!((heard_ms - LINE_MS).abs() <= 60, "{heard_ms} of {LINE_MS} ms: {}", self.call);
-        last_ms + PART_MS - first_ms - LINE_MS
+        whole_line(&self.assistant, self.rate, row)
     }
 }
 
