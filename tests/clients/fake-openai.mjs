@@ -1,7 +1,7 @@
-// Tests the fake for OpenAI with the official client: completions, streams, tool calls, errors and the list of
-// models. The same steps as fake_openai.py.
+// Tests the fake for OpenAI with the official client: completions, streams, tool calls, speech, transcriptions, errors and
+// the list of models. The same steps as fake_openai.py.
 import assert from 'node:assert/strict';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 
 const client = new OpenAI({ maxRetries: 0, timeout: 10_000 });
 const say = (content) => [{ role: 'system', content: 'Be kind.' }, { role: 'user', content }];
@@ -58,6 +58,45 @@ for (const model of ['parallel-tools', 'shape-whole', 'shape-crlf', 'shape-one-b
   assert.equal(after.choices[0].message.content, `It says: ${names}`);
 }
 
+// Speech, read as it arrives: 60 ms for a character, 24 kHz, 16 bits.
+const spoken = 'Good morning, Harbour Dental.';
+const SPEECH_BYTES = spoken.length * 60 * 24 * 2;
+const speak = (openai, more = {}) => openai.audio.speech.create({
+  model: 'tts', voice: 'alloy', input: spoken, response_format: 'pcm', ...more,
+});
+async function streamed(response_format) {
+  const response = await speak(client, { response_format });
+  assert.match(response.headers.get('content-type'), new RegExp(`^audio/${response_format}`));
+  const pieces = [];
+  for await (const piece of response.body) pieces.push(piece);
+  assert.ok(pieces.length > 1, 'it comes in pieces');
+  return Buffer.concat(pieces);
+}
+const pcm = await streamed('pcm');
+const wav = await streamed('wav');
+assert.equal(pcm.length, SPEECH_BYTES);
+assert.equal(wav.subarray(0, 4).toString() + wav.subarray(8, 16).toString(), 'RIFFWAVEfmt ');
+assert.deepEqual([wav.readUInt16LE(22), wav.readUInt32LE(24), wav.readUInt16LE(34)], [1, 24_000, 16]);
+assert.equal(wav.subarray(36, 40).toString(), 'data');
+assert.ok(wav.subarray(44).equals(pcm), 'the same samples after the head');
+
+// A file has its length in its head; what was streamed does not.
+const file = Buffer.from(wav);
+file.writeUInt32LE(file.length - 8, 4);
+file.writeUInt32LE(file.length - 44, 40);
+const transcribe = async (openai, more = {}) => openai.audio.transcriptions.create({
+  model: 'scribe', prompt: 'greeting', language: 'en', file: await toFile(file, 'speech.wav', { type: 'audio/wav' }), ...more,
+});
+assert.equal((await transcribe(client)).text, 'Good morning.');
+assert.equal((await transcribe(client, { response_format: 'json' })).text, 'Good morning.');
+assert.equal((await transcribe(client, { response_format: 'text' })).trim(), 'Good morning.');
+const verbose = await transcribe(client, { response_format: 'verbose_json' });
+const seconds = (spoken.length * 60) / 1_000;
+assert.deepEqual([verbose.text, verbose.language, verbose.duration], ['Good morning.', 'english', seconds]);
+assert.deepEqual(verbose.segments.map(({ start, end, text: words }) => [start, end, words]), [[0, seconds, 'Good morning.']]);
+const unsaid = await transcribe(client, { response_format: 'verbose_json', prompt: 'nobody' });
+assert.deepEqual([unsaid.text, unsaid.segments], ['', []]);
+
 const refused = async (kind, status, create) => {
   const error = await create().then(() => assert.fail('expected an error'), (error) => error);
   assert.ok(error instanceof kind, `${error}`);
@@ -72,6 +111,12 @@ await refused(OpenAI.InternalServerError, 500, ask('broken'));
 await refused(OpenAI.BadRequestError, 400, ask('echo', { messages: [{ role: 'tool', tool_call_id: 'x', content: '' }] }));
 const wrong = new OpenAI({ apiKey: 'wrong', maxRetries: 0 });
 await refused(OpenAI.AuthenticationError, 401, () => wrong.models.list());
+await refused(OpenAI.AuthenticationError, 401, () => speak(wrong));
+await refused(OpenAI.AuthenticationError, 401, () => transcribe(wrong));
+await refused(OpenAI.BadRequestError, 400, () => speak(client, { response_format: 'opus' }));
+await refused(OpenAI.BadRequestError, 400, () => speak(client, { voice: 'unknown' }));
+const noSound = await toFile(Buffer.from('no sound'), 'speech.wav');
+await refused(OpenAI.BadRequestError, 400, () => transcribe(client, { file: noSound }));
 
 for (const model of ['error-in-stream', 'cut']) {
   await assert.rejects(async () => {
@@ -81,4 +126,7 @@ for (const model of ['error-in-stream', 'cut']) {
 const hasty = new OpenAI({ maxRetries: 0, timeout: 300 });
 const late = hasty.chat.completions.create({ model: 'hangs', messages: say('Hi') });
 await assert.rejects(late, OpenAI.APIConnectionTimeoutError);
+await assert.rejects(transcribe(hasty, { model: 'hangs' }), OpenAI.APIConnectionTimeoutError);
+// A body that breaks off is an error for whoever reads it.
+await assert.rejects(async () => (await speak(client, { voice: 'stops' })).arrayBuffer());
 console.log(`${ids.length} models, all as it should be`);

@@ -1,5 +1,5 @@
 // Tests the fake of speech providers with their official clients: Deepgram's (recognition, Flux, voices), Cartesia's and
-// OpenAI's (transcription sessions). ElevenLabs' client has no sockets of several contexts.
+// OpenAI's (transcription sessions). ElevenLabs' has a socket in Python alone: fake_elevenlabs.py.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

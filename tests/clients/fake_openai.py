@@ -1,6 +1,9 @@
 """Tests the fake for OpenAI with the official client; the same steps as fake-openai.mjs."""
 
+import io
 import json
+import struct
+import wave
 
 import openai
 from openai import OpenAI
@@ -71,6 +74,41 @@ for model in ["parallel-tools", "shape-whole", "shape-crlf", "shape-one-byte", "
     names = " and ".join(c.function.name for c in calls)
     assert after.choices[0].message.content == f"It says: {names}"
 
+# Speech, read as it arrives: 60 ms for a character, 24 kHz, 16 bits.
+SPOKEN = "Good morning, Harbour Dental."
+
+
+def speak(client, **more):
+    wanted = {"model": "tts", "voice": "alloy", "input": SPOKEN, "response_format": "pcm", **more}
+    with client.audio.speech.with_streaming_response.create(**wanted) as response:
+        return b"".join(response.iter_bytes())
+
+
+pcm = speak(client)
+assert len(pcm) == len(SPOKEN) * 60 * 24 * 2
+wav = speak(client, response_format="wav")
+assert wav[:4] + wav[8:16] == b"RIFFWAVEfmt " and wav[36:40] == b"data"
+assert struct.unpack_from("<HI", wav, 22) == (1, 24_000) and wav[44:] == pcm
+
+sound = io.BytesIO()
+with wave.open(sound, "wb") as file:
+    file.setparams((1, 2, 24_000, 0, "NONE", ""))
+    file.writeframes(pcm)
+
+
+def transcribe(client, **more):
+    fields = {"model": "scribe", "prompt": "greeting", "file": ("speech.wav", sound.getvalue()), **more}
+    return client.audio.transcriptions.create(**fields)
+
+
+assert transcribe(client).text == "Good morning."
+assert transcribe(client, response_format="json").text == "Good morning."
+assert transcribe(client, response_format="text").strip() == "Good morning."
+verbose = transcribe(client, response_format="verbose_json")
+seconds = len(SPOKEN) * 60 / 1_000
+assert (verbose.text, verbose.language, verbose.duration) == ("Good morning.", "english", seconds)
+assert [(part.start, part.end, part.text) for part in verbose.segments] == [(0, seconds, "Good morning.")]
+
 limited = refused(openai.RateLimitError, 429, lambda: ask("rate-limited"))
 assert limited.response.headers["retry-after"] == "1"
 assert refused(openai.NotFoundError, 404, lambda: ask("nobody")).code == "model_not_found"
@@ -80,6 +118,10 @@ orphan = [{"role": "tool", "tool_call_id": "x", "content": ""}]
 refused(openai.BadRequestError, 400, lambda: ask("echo", messages=orphan))
 wrong = OpenAI(api_key="wrong", max_retries=0)
 refused(openai.AuthenticationError, 401, lambda: list(wrong.models.list()))
+refused(openai.AuthenticationError, 401, lambda: speak(wrong))
+refused(openai.AuthenticationError, 401, lambda: transcribe(wrong))
+refused(openai.BadRequestError, 400, lambda: speak(client, voice="unknown"))
+refused(openai.BadRequestError, 400, lambda: transcribe(client, file=("speech.wav", b"no sound")))
 
 for model in ["error-in-stream", "cut"]:
     try:

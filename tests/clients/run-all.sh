@@ -13,6 +13,7 @@ PATH=$("$ci/node22"):$PATH
 python_v1=$("$ci/python-env" requirements-mcp-v1.txt)/python
 python_v2=$("$ci/python-env" requirements-mcp-v2.txt)/python
 python_openai=$("$ci/python-env" requirements-openai.txt)/python
+python_elevenlabs=$("$ci/python-env" requirements-elevenlabs.txt)/python
 "$ci/python-env" requirements-openapi.txt >/dev/null
 
 # A new server of the same host, with no data.
@@ -49,6 +50,7 @@ for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./co
 check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
 check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
 check "speech providers' own clients against their fake" node fake-speech.mjs
+check "ElevenLabs' Python client against its fake" "$python_elevenlabs" fake_elevenlabs.py
 check "Twilio's own package" ./carriers.sh twilio
 check "Telnyx's own package" ./carriers.sh telnyx
 check "Plivo's own package" ./carriers.sh plivo

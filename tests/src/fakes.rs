@@ -40,6 +40,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
         "fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"},
         "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY},
         "shut": {"base_url": format!("{speech}/v1"), "api_key": "wrong-key"},
+        "barred": {"base_url": shared().base_url(), "api_key": openai::WRONG_KEY},
     });
     let rates =
         json!({"input_microusd_per_1m_tokens": 2_000_000, "output_microusd_per_1m_tokens": 8_000_000});
@@ -49,7 +50,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
         ["deepgram/aura-2-", "elevenlabs/", "cartesia/"].map(|voice| format!("{voice}{fault}"))
     });
     let mut voices: serde_json::Map<_, _> = faulty
-        .chain(["fake/page".to_owned()])
+        .chain(["fake/page", "fake/hangs", "fake/breaks", "barred/alto"].map(str::to_owned))
         .chain(
             ["deepgram/aura-2-", "elevenlabs/", "cartesia/", "fake/"]
                 .map(|voice| format!("{voice}{}", speech::STOPS)),

@@ -34,7 +34,8 @@ const LOUD: u16 = 500;
 /// Sound that has words.
 const WORDS_MS: i64 = 200;
 
-/// What a server with this end of its voice's or model's name does, beside refusing (401, where the name is known by then).
+/// What a server with this end of its voice's or model's name does. It refuses with the status 401, Cartesia's in its answer to
+/// the first text: the name is not known before.
 pub const FAULTS: [(&str, &str); 4] = [
     ("refuses", "accepts no key"),
     ("hangs", "never answers"),
@@ -69,6 +70,7 @@ struct Speaker {
     /// How much sound each utterance had that was understood, in ms.
     heard_ms: Vec<i64>,
     has_stopped: bool,
+    connections: usize,
 }
 
 impl Said {
@@ -79,6 +81,11 @@ impl Said {
     /// The next utterance with this term; without words if none was announced.
     fn next(&self, term: &str) -> String {
         self.of(term, |speaker| speaker.texts.pop_front()).unwrap_or_default()
+    }
+
+    /// A connection was opened with this key term, or for this voice.
+    fn opened(&self, term: &str) {
+        self.of(term, |speaker| speaker.connections += 1);
     }
 
     /// An utterance was understood from this much sound.
@@ -164,6 +171,11 @@ impl SpeechServer {
         self.said.of(term, |speaker| speaker.texts.extend(texts));
     }
 
+    /// How many connections were opened with this key term, or for this voice where the address has it.
+    pub fn connections(&self, term: &str) -> usize {
+        self.said.of(term, |speaker| speaker.connections)
+    }
+
     /// How much sound each utterance with this key term had that was understood, in ms.
     pub fn heard_ms(&self, term: &str) -> Vec<i64> {
         self.said.of(term, |speaker| speaker.heard_ms.clone())
@@ -192,6 +204,7 @@ fn serve(stream: TcpStream, said: &Said) -> Result<(), Over> {
     })
     .ok();
     let (Some(mut socket), Some(opened)) = (accepted, opened) else { return Ok(()) };
+    said.opened(opened.query("keyterm").unwrap_or(opened.name()));
     misbehave(&mut socket, opened.name())?;
     let result = match opened.path.as_str() {
         "/v1/listen" => listen::run(&mut socket, &opened, said),
@@ -205,7 +218,7 @@ fn serve(stream: TcpStream, said: &Said) -> Result<(), Over> {
         let reason = why.to_string().chars().take(100).collect::<String>();
         let _ = socket.close(Some(CloseFrame { code: 1008.into(), reason: reason.into() }));
     } else {
-        let _ = socket.close(None);
+        let _ = socket.close(Some(CloseFrame { code: 1000.into(), reason: "".into() }));
     }
     while socket.read().is_ok() {}
     result

@@ -26,7 +26,14 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
             tell(socket, &why)?;
             continue;
         }
-        misbehave(socket, message["voice"]["id"].as_str().unwrap_or_default())?;
+        let name = message["voice"]["id"].as_str().unwrap_or_default();
+        misbehave(socket, name)?;
+        if name.ends_with("refuses") {
+            let why = json!({"type": "error", "title": "Unauthorized", "message": "Invalid API key.",
+                             "status_code": 401, "context_id": id});
+            tell(socket, &why)?;
+            continue;
+        }
         let format = &message["output_format"];
         let is_known = message["model_id"].is_string()
             && message["voice"]["id"].is_string()
@@ -38,7 +45,6 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         let rate = rate(format["sample_rate"].as_u64())?;
         let text = message["transcript"].as_str().ok_or("no transcript")?;
         let said_ms = contexts.entry(id.clone()).or_default();
-        let name = message["voice"]["id"].as_str().unwrap_or_default();
         speak(socket, name, (text, rate), |socket, _, piece| {
             let chunk = json!({"type": "chunk", "data": base64(&piece), "done": false, "status_code": 206,
                                "step_time": 1.5, "context_id": id});

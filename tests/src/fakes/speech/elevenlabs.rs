@@ -1,15 +1,19 @@
-//! ElevenLabs' voices: `/v1/text-to-speech/{voice}/multi-stream-input`.
+//! ElevenLabs' voices: `/v1/text-to-speech/{voice}/multi-stream-input`, and `stream-input` for its own client, which has only
+//! sockets with one context.
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::{CHAR_MS, Opened, Over, Socket, base64, next, rate, speak, tell};
 
+/// The context of a socket without names for them.
+const ONLY: &str = "";
 /// The most contexts at once.
 const CONTEXTS_MAX: usize = 5;
 
 pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
-    if !opened.path.ends_with("/multi-stream-input") {
+    let has_contexts = opened.path.ends_with("/multi-stream-input");
+    if !has_contexts && !opened.path.ends_with("/stream-input") {
         return Err("no such path".into());
     }
     let format = opened
@@ -23,7 +27,8 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         if message["close_socket"] == true {
             return Ok(());
         }
-        let Some(id) = message["context_id"].as_str() else { continue };
+        let id = if has_contexts { message["context_id"].as_str() } else { Some(ONLY) };
+        let Some(id) = id else { continue };
         if message["close_context"] == true {
             if contexts.remove(id) {
                 tell(socket, &json!({"audio": null, "isFinal": true, "contextId": id}))?;
@@ -41,6 +46,9 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
             }
             continue;
         }
+        if text.is_empty() && !has_contexts {
+            return tell(socket, &json!({"audio": null, "isFinal": true}));
+        }
         if text.trim().is_empty() {
             continue;
         }
@@ -56,8 +64,11 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         });
         speak(socket, opened.name(), (text, rate), |socket, nth, piece| {
             let alignment = if nth == 0 { alignment.clone() } else { Value::Null };
-            let audio = json!({"audio": base64(&piece), "isFinal": null, "contextId": id, "alignment": alignment,
-                               "normalizedAlignment": alignment});
+            let mut audio = json!({"audio": base64(&piece), "isFinal": null, "alignment": alignment,
+                                   "normalizedAlignment": alignment});
+            if has_contexts {
+                audio["contextId"] = id.into();
+            }
             tell(socket, &audio)
         })?;
     }

@@ -32,6 +32,7 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
                 name = input["transcription"]["model"].as_str().unwrap_or_default().to_owned();
                 misbehave(socket, &name)?;
                 term = input["transcription"]["prompt"].as_str().unwrap_or_default().to_owned();
+                said.opened(&term);
                 tell(
                     socket,
                     &json!({"type": "session.updated", "event_id": "e2", "session": message["session"]}),
