@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The README's "Local voices in five minutes", and words of recorded people over the telephone: see local_voices.py.
-# `cargo build --package sidetone` builds the server.
+# `cargo build --package sidetone` builds the server; with SIDETONE_HOST=worker, it is the Worker that .ci/worker builds.
 set -euo pipefail
 cd "$(dirname "$0")"
 

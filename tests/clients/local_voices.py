@@ -145,7 +145,8 @@ def outside() -> None:
         printed = subprocess.run(settings, check=True, capture_output=True, text=True).stdout
         environment = dict(pair.split("=", 1) for pair in printed.rstrip("\0").split("\0"))
         environment |= {**telephone.SETTINGS, "SPEECH_URL": url}
-        done = subprocess.run(["./with-server.sh", sys.executable, __file__, RECORDINGS, "--inside"], env=environment)
+        host = "../worker/with-worker.sh" if os.environ.get("SIDETONE_HOST") == "worker" else "./with-server.sh"
+        done = subprocess.run([host, sys.executable, __file__, RECORDINGS, "--inside"], env=environment)
     sys.exit(done.returncode)
 
 

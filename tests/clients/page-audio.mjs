@@ -91,6 +91,37 @@ const checks = {
     assert.ok(Math.abs(sounding - 0.22 * 48_000) < 100, `${sounding} samples`);
   },
 
+  'what comes late leaves silence, is counted, and is played whole after it'() {
+    const { posted, pass, post } = processor('playback', 48_000);
+    const late = () => posted.flatMap((message) => message.late ?? []);
+    const frames = (many) => { for (let nth = 0; nth < many; nth += 1) post(new Int16Array(320).fill(9_000).buffer); };
+    const blocks = (many) => Array.from({ length: many }, () => pass()).flatMap((block) => [...block]);
+    frames(6);
+    // 120 ms are there, and 200 ms pass.
+    const first = blocks(75);
+    assert.equal(loudest(first.slice(-10 * BLOCK)), 0, 'silence, and nothing of before again');
+    assert.deepEqual(late(), [], 'a line may end so');
+    frames(6);
+    const second = blocks(75);
+    assert.deepEqual(late(), [1]);
+    const sounding = [...first, ...second].filter((sample) => Math.abs(sample) > 0.1).length;
+    assert.ok(Math.abs(sounding - 0.24 * 48_000) < 400, `${sounding} samples`);
+    // The end of a line has a mark; what comes after it is in time.
+    post(4);
+    blocks(1);
+    frames(6);
+    blocks(75);
+    post(5);
+    blocks(1);
+    frames(6);
+    blocks(75);
+    assert.deepEqual(late(), [1], 'lines that begin are not late');
+    post('clear');
+    frames(6);
+    blocks(75);
+    assert.deepEqual(late(), [1], 'nor is what follows an interruption');
+  },
+
   'a short line plays although the lead is not reached, and a clear forgets audio and marks'() {
     const { posted, pass, post } = processor('playback', 48_000);
     post(new Int16Array(320).fill(9_000).buffer);

@@ -60,6 +60,7 @@ check 'README, the tour' python3 readme.py curl
 check 'docs/mcp.md' "$python_v2" readme.py mcp
 CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
 CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
+CHROMIUM=$("$ci/chromium") check "the test page with Deepgram's ears and ElevenLabs' voice" node provider-page.mjs
 check "the test page's audio thread" node page-audio.mjs
 CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
 CHROMIUM=$("$ci/chromium") check 'the drafts of the dashboard' node dashboard-drafts.mjs

@@ -5,20 +5,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { withChromium } from './chromium.mjs';
+import { MICROPHONE_HZ as HZ, talking, withMicrophone } from './microphone.mjs';
 import { pageTools } from './page-tools.mjs';
-import { CHAR_MS, speechLike, speechServer, stereoWav } from './speech-server.mjs';
+import { CHAR_MS, speechLike, speechServer } from './speech-server.mjs';
 
 const GREETING = 'Good morning, Harbour Dental.';
 const LONG = 'Good morning, this is Harbour Dental in the Old Town, where you can book, move and cancel appointments at any time of the day. How can I help you today?';
 const QUESTION = 'When do you open on Saturday?';
-const HZ = 48_000;
 
 if (!process.argv.includes('--inside')) {
   const speech = await speechServer();
@@ -66,37 +62,43 @@ const assistant = async (first_message) => {
   return id;
 };
 
-/** Runs a check with a microphone that says these parts: milliseconds of silence, or sounds. */
-async function withMicrophone(parts, use) {
-  const folder = await mkdtemp(join(tmpdir(), 'microphone-'));
-  try {
-    const file = join(folder, 'microphone.wav');
-    await writeFile(file, stereoWav(HZ, parts));
-    await withChromium(async (browser) => {
-      await use(browser);
-      assert.deepEqual(browser.errors, [], 'no script of a page failed');
-    }, [`--use-file-for-fake-audio-capture=${file}%noloop`, '--autoplay-policy=user-gesture-required']);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+/** Notes what the page asks of the browser's microphone, and what it gets; nothing is changed. */
+const NOTES_THE_MICROPHONE = `
+  const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = async (wanted) => {
+    const stream = await ask(wanted);
+    window.microphone = { wanted: wanted.audio, got: stream.getAudioTracks()[0].getSettings() };
+    return stream;
+  };
+`;
 
-/** Presses Talk, and waits for the conversation. */
-async function talking(page) {
-  await press(page, 'talk');
-  await page.until(`${text('state')} === 'Connected'`);
-  return await page.run(text('call'));
-}
+/** How high the newest bars of one side stand in the line of time, in pixels: the caller's above its middle, the assistant's below. */
+const level = (side) => `(() => {
+  const canvas = document.getElementById('trace');
+  const half = canvas.height / 2, width = Math.min(40, canvas.width), from = ${side === 'caller'} ? 0 : half + 3;
+  const { data } = canvas.getContext('2d').getImageData(canvas.width - width, from, width, half - 3);
+  const rows = new Set();
+  for (let at = 3; at < data.length; at += 4) if (data[at] > 0) rows.add(Math.floor(at / 4 / width));
+  return rows.size;
+})()`;
 
 const checks = {
   async 'a question into the microphone gets an answer from the loudspeaker'() {
     will(QUESTION);
     await withMicrophone([6_000, speechLike(1_500, HZ), 60_000], async (browser) => {
-      const page = await browser.open(await link(await assistant(GREETING)));
+      const page = await browser.open(await link(await assistant(GREETING)), { first: NOTES_THE_MICROPHONE });
+      assert.deepEqual([await page.run(level('caller')), await page.run(level('assistant'))], [0, 0], 'both levels are at rest');
       const id = await talking(page);
+      const { wanted, got } = await page.run('microphone');
+      assert.deepEqual([wanted.echoCancellation, got.echoCancellation], [true, true], 'headphones are not needed');
       assert.match(await page.run(text('notice')), /its own voice/);
       await page.until(`${text('speaking')} === 'speaking'`);
+      await page.until(`${level('assistant')} > 4`);
+      assert.equal(await page.run(level('caller')), 0, 'the caller is quiet');
       await page.until(`${text('speaking')} === 'listening'`);
+      await page.until(`${level('assistant')} === 0`);
+      await page.until(`${level('caller')} > 4`);
+      assert.equal(await page.run(level('assistant')), 0, 'the assistant is quiet');
       await page.until(`document.querySelector('li.user')?.innerText.includes('Saturday')`);
       await page.until(`${text('speaking')} === 'speaking'`);
       await page.until(`/answered after \\d+\\.\\d s/.test(${text('lines')})`);

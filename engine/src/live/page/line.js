@@ -13,7 +13,7 @@ const newSound = async (script) => {
 };
 
 // `on.audio(buffer)` has 20 ms of the microphone, `on.played(mark)` a mark whose audio was heard, `on.level(level)` the loudest
-// sample of the loudspeaker, from 0 to 1.
+// sample of the loudspeaker, from 0 to 1, `on.late(times)` how often its audio came too late so far.
 const newLine = (context, microphone, rate, on) => {
   const options = { processorOptions: { rate }, outputChannelCount: [1] };
   const capture = new AudioWorkletNode(context, "capture", { ...options, numberOfInputs: 1 });
@@ -21,7 +21,8 @@ const newLine = (context, microphone, rate, on) => {
   const source = context.createMediaStreamSource(microphone);
   capture.port.onmessage = ({ data }) => on.audio(data);
   playback.port.onmessage = ({ data }) => {
-    if (data.played === undefined) { on.level(data.level); return; }
+    if (data.level !== undefined) { on.level(data.level); return; }
+    if (data.late !== undefined) { on.late(data.late); return; }
     // What was handed to the device is heard later.
     setTimeout(() => on.played(data.played), 1000 * (context.outputLatency || context.baseLatency || 0));
   };

@@ -142,6 +142,7 @@
       // A connection that takes no more loses audio instead of delaying it.
       audio: (piece) => { if (live && socket.bufferedAmount < 64000) socket.send(piece); },
       played: (mark) => send({ type: "played", mark }),
+      late: (times) => { at("notice").textContent = NOTICE.service + " Pauses because its audio came late: " + times + "."; },
       level: (level) => {
         trace.voice(level);
         if (!live) return;

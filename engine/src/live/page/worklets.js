@@ -86,7 +86,8 @@ class Capture extends AudioWorkletProcessor {
 }
 
 // Plays what is posted: samples, marks and "clear". Posts a mark back when all before it was played, and its level. It begins
-// when enough is there to bridge a late message, or when no more has come for as long.
+// when enough is there to bridge a late message, or when no more has come for as long. If it runs out, it is silent. Audio that
+// follows, without a mark between, came late: it posts how often. A line ends with a mark.
 class Playback extends AudioWorkletProcessor {
   constructor({ processorOptions: { rate } }) {
     super();
@@ -95,9 +96,10 @@ class Playback extends AudioWorkletProcessor {
     this.clear();
     this.port.onmessage = ({ data }) => {
       if (data === "clear") this.clear();
-      else if (typeof data === "number") this.queue.push({ mark: data });
+      else if (typeof data === "number") { this.queue.push({ mark: data }); this.ranOut = false; }
       else this.add(new Int16Array(data));
     };
+    this.late = 0;
     this.level = 0;
     this.blocks = 0;
   }
@@ -108,18 +110,24 @@ class Playback extends AudioWorkletProcessor {
     this.waiting = 0;
     this.since = 0;
     this.playing = false;
+    this.ranOut = false;
     this.resampler = new Resampler(this.rate, sampleRate);
   }
 
   add(pieces) {
     const samples = this.resampler.push(Float32Array.from(pieces, (sample) => sample / 32768));
+    if (this.ranOut) { this.late += 1; this.port.postMessage({ late: this.late }); }
+    this.ranOut = false;
     if (this.waiting === 0) this.since = currentTime;
     this.waiting += samples.length;
     this.queue.push({ samples });
   }
 
   marks() {
-    while (this.queue.length && this.queue[0].mark !== undefined) this.port.postMessage({ played: this.queue.shift().mark });
+    while (this.queue.length && this.queue[0].mark !== undefined) {
+      this.port.postMessage({ played: this.queue.shift().mark });
+      this.ranOut = false;
+    }
   }
 
   process(_, [[output]]) {
@@ -140,7 +148,11 @@ class Playback extends AudioWorkletProcessor {
       this.waiting -= count;
       if (this.place >= samples.length) { this.queue.shift(); this.place = 0; }
     }
-    if (this.waiting === 0) { this.playing = false; this.marks(); }
+    if (this.waiting === 0) {
+      this.ranOut = this.ranOut || this.playing;
+      this.playing = false;
+      this.marks();
+    }
     this.blocks += 1;
     if (this.blocks % 16 === 0) { this.port.postMessage({ level: this.level }); this.level = 0; }
     return true;
