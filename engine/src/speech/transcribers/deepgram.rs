@@ -132,7 +132,7 @@ impl Deepgram {
                 self.sent_to = self.origin;
                 while self.ended.front().is_some_and(|first| first.end <= self.origin) {
                     // Its audio could not be kept so long.
-                    let failure = self.link.reporter.disturbed("could not be reached for too long", "");
+                    let failure = self.link.reporter.disturbed("gave no answer for too long", "");
                     self.resolve(Some(failure));
                 }
                 self.pump(now_ms);

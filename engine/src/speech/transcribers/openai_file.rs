@@ -439,6 +439,10 @@ impl Transcriber for OpenaiFile {
                 let (status, reply) = (status.unwrap_or_default(), std::mem::take(reply));
                 self.replied(status, &reply)
             }
+            // It was reached: what broke is its answer.
+            Arrival::Failed(ExchangeFailure::Broken(_)) if status.is_some() => {
+                Err(self.reporter.disturbed("broke off its answer", ""))
+            }
             Arrival::Failed(failure) => Err(self.reporter.exchange(&failure)),
             // These belong to sockets.
             Arrival::Opened | Arrival::Message(_) | Arrival::Closed { .. } => return,

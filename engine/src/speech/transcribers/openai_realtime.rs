@@ -156,7 +156,7 @@ impl OpenaiRealtime {
                     utterance.start = utterance.start.max(start);
                     utterance.sent_to = utterance.start;
                     if utterance.end.is_some_and(|end| end <= start) && utterance.result.is_none() {
-                        let failure = self.link.reporter.disturbed("could not be reached for too long", "");
+                        let failure = self.link.reporter.disturbed("gave no answer for too long", "");
                         utterance.result = Some(Err(failure));
                     }
                 }
