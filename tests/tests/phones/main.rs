@@ -33,6 +33,7 @@ mod recordings;
 mod refused;
 mod replays;
 mod slow_tools;
+mod sockets_beside_answers;
 mod speaking_while_writing;
 mod speech;
 mod speech_breaks;
