@@ -7,16 +7,20 @@ use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
-use crate::speech::{desk, hears_ms};
-use crate::support::{GREETING, texts};
+use crate::speech::{desk, hears_ms, speak};
+use crate::support::{GREETING, lines, texts};
 
 with_each_carrier!(
     a_caller_who_says_nothing,
     music_is_no_turn,
     a_line_that_loses_a_third,
     half_a_second_in_one_message,
+    a_clock_that_is_fast,
+    a_clock_that_is_slow,
 );
 
+const QUESTION: &str = "When do you open on Saturday?";
+const ANSWER: &str = "On Saturday we open at ten.";
 const GREETING_MS: i64 = GREETING.len() as i64 * CHAR_MS;
 
 fn a_caller_who_says_nothing(provider: &'static str) {
@@ -76,7 +80,7 @@ fn both_talk_at_once_for_a_minute() {
 
 fn a_line_that_loses_a_third(provider: &'static str) {
     let (desk, term) = desk(provider, "fake/alto");
-    fakes::shared().will_hear(&term, &["When do you open on Saturday?"]);
+    fakes::shared().will_hear(&term, &[QUESTION]);
     let (id, mut person) = desk.connected();
     hears_ms(&person, GREETING_MS);
     let rate = person.rate();
@@ -97,7 +101,7 @@ fn a_line_that_loses_a_third(provider: &'static str) {
     person.hang_up();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
-    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
+    assert_eq!(texts(&call, "user"), [QUESTION]);
     ordered(call["transcript"].as_array().unwrap());
     let waveform = desk.world.get(format!("/calls/{id}/waveform")).ok().json;
     let missing_ms = waveform["missing_ms"].as_i64().unwrap();
@@ -107,7 +111,7 @@ fn a_line_that_loses_a_third(provider: &'static str) {
 
 fn half_a_second_in_one_message(provider: &'static str) {
     let (desk, term) = desk(provider, "fake/alto");
-    fakes::shared().will_hear(&term, &["When do you open on Saturday?"]);
+    fakes::shared().will_hear(&term, &[QUESTION]);
     let (id, mut person) = desk.connected();
     hears_ms(&person, GREETING_MS);
     let rate = person.rate();
@@ -122,10 +126,45 @@ fn half_a_second_in_one_message(provider: &'static str) {
     person.hang_up();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
-    assert_eq!(texts(&call, "user"), ["When do you open on Saturday?"]);
+    assert_eq!(texts(&call, "user"), [QUESTION]);
     let said = call["transcript"].as_array().unwrap().iter().find(|row| row["role"] == "user").unwrap();
     let ms = said["end_ms"].as_i64().unwrap() - said["start_ms"].as_i64().unwrap();
     assert!((1_000..=2_000).contains(&ms), "{said}");
+}
+
+fn a_clock_that_is_fast(provider: &'static str) {
+    talks_at(provider, 1.1);
+}
+
+fn a_clock_that_is_slow(provider: &'static str) {
+    talks_at(provider, 0.9);
+}
+
+/// A line that sends and plays this much faster than time passes.
+fn talks_at(provider: &'static str, pace: f64) {
+    const SPOKEN_MS: i64 = 2_000;
+    let (desk, term) = desk(provider, "fake/alto");
+    fakes::shared().will_hear(&term, &[QUESTION]);
+    let (id, person) = desk.place();
+    let mut person = person.at_pace(pace);
+    person.ring();
+    person.answer();
+    hears_ms(&person, GREETING_MS);
+    speak(&person, SPOKEN_MS);
+    hears_ms(&person, GREETING_MS + ANSWER.len() as i64 * CHAR_MS);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.hang_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    assert_eq!(lines(&call), [("assistant", GREETING), ("user", QUESTION), ("assistant", ANSWER)], "{call}");
+    let rows = call["transcript"].as_array().unwrap();
+    ordered(rows);
+    // Each row lasts as long as its sound did.
+    for (row, sound_ms) in rows.iter().zip([GREETING_MS, SPOKEN_MS, ANSWER.len() as i64 * CHAR_MS]) {
+        let ms = row["end_ms"].as_i64().unwrap() - row["start_ms"].as_i64().unwrap();
+        let real_ms = (sound_ms as f64 / pace) as i64;
+        assert!((ms - real_ms).abs() <= 300, "{ms} instead of {real_ms} ms: {row}");
+    }
 }
 
 const fn samples(rate: Rate, ms: i64) -> usize {

@@ -217,6 +217,11 @@ impl Person {
         Self { phone, ear: None, listened: 0, understood: VecDeque::new() }
     }
 
+    /// Speaks and listens at this multiple of real time. Call this before the call is answered.
+    pub fn at_pace(self, pace: f64) -> Self {
+        Self::new(self.phone.at_pace(pace))
+    }
+
     /// The sample rate of the line.
     pub fn rate(&self) -> Rate {
         match self.rate_hz() {
