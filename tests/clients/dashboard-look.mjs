@@ -1,5 +1,5 @@
-// How the pages of the dashboard look: axe-core in light and dark, nothing cut or wider than a telephone.
-// With SHOTS set to a folder, it takes screenshots.
+// How the pages of the dashboard look: axe-core in light and dark, nothing cut or wider than a telephone, nothing that jumps
+// while a page comes. With SHOTS set to a folder, it takes screenshots.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -12,7 +12,10 @@ const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.
 /** Every page by its path, such as `/dashboard/calls/{id}`: the engine's own test has a case for each. */
 const cases = JSON.parse(await readFile(new URL('../../engine/tests/dashboard_pages.json', import.meta.url), 'utf8'));
 const PAGES = [...new Set(Object.values(cases).map(({ page }) => page)), '/dashboard/sign-in', '/dashboard/sign-in/link'];
-/** What axe-core found, and what is too wide. */
+/** How far the parts of a page may jump while it comes: the sum of its layout shifts. */
+const SHIFT_MAX = 0.02;
+
+/** What axe-core found, what is too wide, and what jumped. */
 const violations = [];
 
 /** Runs axe-core in a page as it stands, past its policy. */
@@ -83,6 +86,23 @@ export async function shots(page, name) {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
+/** How far the page has jumped since it was asked for, what its scripts did at their start included. */
+async function jumped(page) {
+  await page.waitForFunction(() => document.documentElement.classList.contains('js') && document.readyState === 'complete');
+  return page.evaluate(async () => {
+    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
+    return new Promise((resolve) => {
+      const shifts = new PerformanceObserver((list) => found.push(...list.getEntries()));
+      const found = [];
+      shifts.observe({ type: 'layout-shift', buffered: true });
+      setTimeout(() => {
+        const what = found.flatMap(({ sources }) => sources.map(({ node }) => (node?.outerHTML ?? node?.nodeValue ?? '').slice(0, 80)));
+        resolve({ sum: found.reduce((sum, { value }) => sum + value, 0), what });
+      }, 50);
+    });
+  });
+}
+
 /** The page of the engine at an address. */
 function pageOf(address) {
   const given = address.split('?')[0].split('/');
@@ -94,7 +114,7 @@ function pageOf(address) {
   return PAGES.filter(fits).sort((one, other) => one.split('{').length - other.split('{').length)[0];
 }
 
-/** axe-core on every page, open to the last detail; how wide each is on a telephone. */
+/** axe-core on every page, open to the last detail; how wide each is on a telephone; how far it jumps at both sizes. */
 export async function inspect(browser, storageState, seen) {
   const missed = PAGES.filter((page) => ![...seen].some((address) => pageOf(address) === page));
   assert.deepEqual(missed, [], 'every page is inspected');
@@ -108,6 +128,8 @@ export async function inspect(browser, storageState, seen) {
       for (const [width, height, size] of [[360, 740, '-360'], [1280, 800, '']]) {
         await page.setViewportSize({ width, height });
         await page.goto(base + path);
+        const { sum, what } = await jumped(page);
+        if (sum >= SHIFT_MAX) violations.push(`${path} jumps by ${sum.toFixed(3)} at ${width} px: ${what.join(', ')}`);
         await shot(size);
         if (width > 360) continue;
         for (const open of [false, true]) {

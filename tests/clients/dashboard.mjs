@@ -167,7 +167,25 @@ async function walk(email, scripts) {
     assert.deepEqual(begun, ['transcript_excludes', 'assistant', '']);
     await page.getByRole('button', { name: 'Remove' }).last().click();
     await last('kind').selectOption('transcript');
-  } else await page.getByLabel('Evaluations').fill('[{"kind": "transcript", "role": "assistant", "includes": "open at ten"}]');
+  } else {
+    // Spare rows stand below; one that is not filled in is left out, and so is one by a choice.
+    const row = (nth, name) => page.locator('.rowform').nth(nth).locator(`[data-name=${name}]`);
+    await page.getByLabel('Name').fill('Weekend opening');
+    await row(0, 'includes').fill('open at ten');
+    await row(1, 'kind').selectOption('transcript_excludes');
+    await row(1, 'includes').fill('we never open');
+    await page.getByRole('button', { name: 'Create scenario' }).click();
+    await page.waitForURL(/scenarios\/\w+_/);
+    assert.equal(await row(1, 'includes').inputValue(), 'we never open');
+    await row(1, 'kind').selectOption('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    assert.deepEqual([await row(0, 'includes').inputValue(), await row(1, 'includes').inputValue()], ['open at ten', '']);
+    await go('/dashboard/simulations/scenarios/new');
+    await page.getByLabel('Name').fill('Saturday opening');
+    await page.getByLabel('Instructions').fill('Ask "When do you open on Saturday?"');
+    await row(0, 'includes').fill('open at ten');
+  }
   await page.getByRole('button', { name: 'Create scenario' }).click();
   await page.waitForURL(/scenarios\/\w+_/);
   await go('/dashboard/simulations/new');

@@ -64,6 +64,9 @@ CHROMIUM=$("$ci/chromium") check "the test page with Deepgram's ears and ElevenL
 check "the test page's audio thread" node page-audio.mjs
 CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
 CHROMIUM=$("$ci/chromium") check 'the drafts of the dashboard' node dashboard-drafts.mjs
+CHROMIUM=$("$ci/chromium") check 'the dashboard by keyboard alone' node dashboard-keyboard.mjs
+CHROMIUM=$("$ci/chromium") check 'the dashboard, aloud' node dashboard-spoken.mjs
+CHROMIUM=$("$ci/chromium") check 'a webhook of the dashboard' env SIDETONE_ALLOW_PRIVATE_TARGETS=1 "$own" node dashboard-webhooks.mjs
 CHROMIUM=$("$ci/chromium") check "a newcomer's way" "$own" node newcomer.mjs
 for provider in oidc-provider oauth2-mock-server; do
   CHROMIUM=$("$ci/chromium") check "signing in at npm's $provider" ./oidc.sh "$provider"

@@ -61,6 +61,37 @@ fn not_a_number(schema: &Value, body: &mut Map<String, Value>, name: &str) -> Op
     Some(FieldProblem::new(name, message))
 }
 
+/// Joins the columns of lists of objects, such as `evaluations[].kind`, to lists, as JSON. A row whose first column is empty
+/// is left out.
+pub(super) fn folded(fields: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut rest = Vec::with_capacity(fields.len());
+    let mut lists: Vec<(String, Vec<Map<String, Value>>)> = Vec::new();
+    for (name, value) in fields {
+        let Some((list, field)) = name.split_once("[].") else {
+            rest.push((name, value));
+            continue;
+        };
+        let at = lists.iter().position(|(known, _)| known == list).unwrap_or_else(|| {
+            lists.push((list.to_owned(), Vec::new()));
+            lists.len() - 1
+        });
+        let rows = &mut lists[at].1;
+        // Each row has each field once, in the order of the form: a field that the row has begins the next one.
+        if rows.last().is_none_or(|row| row.contains_key(field)) {
+            rows.push(Map::new());
+        }
+        if let Some(row) = rows.last_mut() {
+            row.insert(field.to_owned(), value.into());
+        }
+    }
+    let is_filled = |row: &Map<String, Value>| row.values().next().is_some_and(|first| first != "");
+    rest.extend(lists.into_iter().map(|(list, rows)| {
+        let rows = rows.into_iter().filter(is_filled).map(Value::Object).collect();
+        (list, Value::Array(rows).to_string())
+    }));
+    rest
+}
+
 fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str]) {
     if let Some((first, rest)) = name.split_once('.')
         && schema["properties"].get(name).is_none()
@@ -192,6 +223,25 @@ mod tests {
             "voicemail": {"anyOf": [{"type": "object", "properties": {"action": {"type": "string"}}}, {"type": "null"}]},
             "variables": {"type": "object", "additionalProperties": {"type": "string"}}
         }})
+    }
+
+    #[test]
+    fn columns_are_rows() {
+        let fields = [
+            ("name", "Saturday"),
+            ("evaluations[].kind", "transcript"),
+            ("evaluations[].includes", "at ten"),
+            ("evaluations[].kind", ""),
+            ("evaluations[].includes", "left out"),
+            ("evaluations[].kind", "judge"),
+            ("evaluations[].includes", ""),
+            ("other[].kind", ""),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let folded = folded(fields);
+        let evaluations = r#"[{"kind":"transcript","includes":"at ten"},{"kind":"judge","includes":""}]"#;
+        let expected = [("name", "Saturday"), ("evaluations", evaluations), ("other", "[]")];
+        assert_eq!(folded, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     fn read(fields: &[(&str, &str)]) -> Value {

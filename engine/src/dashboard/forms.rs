@@ -68,7 +68,7 @@ pub(super) fn read(visit: &Visit<'_>) -> Result<Fields, Error> {
     if fields.len() > FORM_FIELDS_MAX {
         return Err(Error::field("form", format!("must have at most {FORM_FIELDS_MAX} fields")));
     }
-    Ok(fields)
+    Ok(fields::folded(fields))
 }
 
 /// Refuses a form that no page of ours has sent: `known` recognizes its proof, and says what it is of.

@@ -75,6 +75,11 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
+// A question that the focus has left covers nothing that has it.
+document.addEventListener('focusin', ({ target }) => {
+  for (const question of all('[popover]:popover-open')) if (!question.contains(target)) question.hidePopover();
+});
+
 async function openPalette() {
   (await import('./palette.js')).open();
 }

@@ -25,6 +25,13 @@ export function keep(these, waits = false) {
 }
 
 function fill(form, { revision, values }) {
+  // As many rows as there were.
+  for (const rows of form.querySelectorAll('[data-rows]')) {
+    const blank = rows.parentElement.querySelector('template').content.firstElementChild;
+    const count = values.filter(([name]) => name === blank.querySelector('[name]').name).length;
+    while (rows.children.length < count) rows.append(blank.cloneNode(true));
+    while (rows.children.length > count) rows.lastElementChild.remove();
+  }
   const here = fields(form);
   for (const [name, value, checked] of values) {
     // A box is found by what it stands for: others may have come since.

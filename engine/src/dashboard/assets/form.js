@@ -1,4 +1,4 @@
-// What makes forms quicker: counters, what is wrong while it is typed, rows in place of JSON, a preview of tools.
+// What makes forms quicker: counters, what is wrong while it is typed, rows that come and go, a preview of tools.
 import { asksToSignIn, enableForms, say } from './app.js';
 import { keep, restore } from './draft.js';
 
@@ -93,25 +93,20 @@ document.addEventListener(
 );
 
 /** A control for a property of a schema. */
-function control(name, property, value) {
+function control(name, property) {
   const label = document.createElement('label');
   const called = document.createElement('span');
   called.textContent = name;
   let input;
   if (Array.isArray(property.enum)) {
     input = document.createElement('select');
-    for (const choice of property.enum) {
-      const option = new Option(property.labels?.[choice] ?? String(choice).replaceAll('_', ' '), choice);
-      // What it is called in the API.
-      if (property.labels) option.title = choice;
-      input.append(option);
-    }
+    for (const choice of property.enum) input.append(new Option(String(choice).replaceAll('_', ' '), choice));
   } else {
     input = document.createElement('input');
     if (property.maxLength) input.maxLength = property.maxLength;
     input.dir = 'auto';
   }
-  input.value = value ?? property.default ?? property.enum?.[0] ?? '';
+  input.value = property.default ?? property.enum?.[0] ?? '';
   label.append(called, input);
   return label;
 }
@@ -127,7 +122,7 @@ for (const preview of all('[data-preview]')) {
     preview.querySelector('div').replaceChildren(
       ...properties.map(([name, property]) => {
         const is = Object(property);
-        const label = control(`${name}${[].concat(schema.required ?? []).includes(name) ? ' (required)' : ''}`, is, '');
+        const label = control(`${name}${[].concat(schema.required ?? []).includes(name) ? ' (required)' : ''}`, is);
         const input = label.lastChild;
         if (is.type === 'boolean') input.type = 'checkbox';
         if (is.type === 'integer' || is.type === 'number') input.type = 'number';
@@ -138,58 +133,26 @@ for (const preview of all('[data-preview]')) {
   });
 }
 
-/** A list of objects as rows, made from the schema of its items; the text stays what is sent. */
-for (const field of all('textarea[data-rows]')) {
-  const schema = JSON.parse(field.dataset.rows);
-  const rows = document.createElement('div');
-  rows.className = 'rows';
-  const add = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Add one' });
-  let [values] = json(field);
-  if (!Array.isArray(values)) values = [];
-
-  const write = () => {
-    field.value = JSON.stringify(
-      [...rows.children].map((row) => Object.fromEntries([...row.querySelectorAll('[data-name]')].map((input) => [input.dataset.name, input.value]))),
-    );
-  };
-  const row = (value) => {
-    const line = document.createElement('div');
-    line.className = 'rowform';
-    for (const [name, property] of Object.entries(schema.properties)) {
-      const label = control(property.title ?? name[0].toUpperCase() + name.slice(1).replaceAll('_', ' '), property, value[name]);
-      label.lastChild.dataset.name = name;
-      line.append(label);
-    }
-    const remove = Object.assign(document.createElement('button'), { type: 'button', className: 'quiet', textContent: 'Remove' });
-    remove.addEventListener('click', () => {
-      line.remove();
-      write();
-      add.focus();
-    });
-    line.append(remove);
-    rows.append(line);
-    return line;
-  };
-  values.forEach(row);
-  // What the server found wrong with them: `evaluations[1].includes`.
-  for (const path of document.getElementById(`${field.id}-wrong`)?.dataset.within?.split(' ') ?? []) {
-    const [, at, name] = path.match(/\[(\d+)\]\.(.+)$/) ?? [];
-    rows.children[at]?.querySelector(`[data-name="${name}"]`)?.setAttribute('aria-invalid', 'true');
-  }
+/** The rows of a list come and go; the server has drawn those that there are, and one to copy. */
+for (const rows of all('[data-rows]')) {
+  const [add, blank] = [rows.nextElementSibling, rows.parentElement.querySelector('template').content.firstElementChild];
+  const changes = () => rows.dispatchEvent(new Event('input', { bubbles: true }));
+  // Here a button removes a row.
+  for (const part of [rows, blank]) all('.without', part).forEach((choice) => choice.remove());
   add.addEventListener('click', () => {
     // It begins with the choices of the row before: one that reads other turns than it could pass for a wrong reason.
-    const choices = rows.lastElementChild?.querySelectorAll('select') ?? [];
-    row(Object.fromEntries([...choices].map(({ dataset, value }) => [dataset.name, value]))).querySelector('select, input').focus();
-    write();
+    const choices = [...(rows.lastElementChild?.querySelectorAll('select') ?? [])].map(({ value }) => value);
+    const row = rows.appendChild(blank.cloneNode(true));
+    row.querySelectorAll('select').forEach((select, at) => (select.value = choices[at] ?? select.value));
+    row.querySelector('select, input').focus();
+    changes();
   });
-  rows.addEventListener('input', write);
-  // Links to the field lead to its rows.
-  rows.id = field.id;
-  rows.tabIndex = -1;
-  field.removeAttribute('id');
-  document.querySelector(`label[for="${rows.id}"]`)?.addEventListener('click', () => rows.querySelector('select, input')?.focus());
-  field.hidden = true;
-  field.after(rows, add);
+  rows.addEventListener('click', ({ target }) => {
+    if (!target.closest('.remove')) return;
+    target.closest('.rowform').remove();
+    add.focus();
+    changes();
+  });
 }
 
 for (const box of all('[data-file]')) {

@@ -1,11 +1,12 @@
 //! Forms, made from the schemas of the operations that they send to: labels, help, limits and choices are theirs.
 use maud::{Markup, html};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::dashboard::dollars;
 use crate::dashboard::forms::ONCE;
 use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
+use crate::dashboard::pages::rows;
 use crate::dashboard::pages::shown::Shown;
 use crate::dashboard::paths;
 use crate::operations::by_id;
@@ -261,8 +262,9 @@ pub fn destroy(
                 h2 { (what) }
                 p { (warning) }
                 div.row {
-                    (act(frame, operation, hidden, then, html! { button.bad { (what) } }))
+                    // First, so that the Tab key leads on to the other answer.
                     button type="button" popovertarget=(id) popovertargetaction="hide" autofocus { "Keep" }
+                    (act(frame, operation, hidden, then, html! { button.bad { (what) } }))
                 }
             }
         }
@@ -324,9 +326,15 @@ fn field(schema: &Value, name: &str, value: &Shown, problem: Option<&Wrong>, req
                 }
             };
         }
-        "array" if items["type"] == "object" => html! {
-            textarea.mono id=(id) name=(name) rows="8" spellcheck="false" data-json data-rows=(with_labels(items)) aria-describedby=[about.as_deref()] aria-invalid=[invalid] { "\n" (value.json()) }
-        },
+        "array" if items["type"] == "object" => {
+            return html! {
+                fieldset.field aria-describedby=[about.as_deref()] {
+                    legend { (label(name)) }
+                    (rows::rows(items, name, value, problem.map_or("", |wrong| &wrong.within)))
+                    (help(schema, name)) (told(name, problem))
+                }
+            };
+        }
         "array" => html! {
             textarea id=(id) name=(name) rows="3" data-items=[schema["maxItems"].as_u64()] aria-describedby=[about.as_deref()] aria-invalid=[invalid] dir="auto" { "\n" (value.lines()) }
         },
@@ -377,8 +385,8 @@ fn help(schema: &Value, name: &str) -> Markup {
 }
 
 fn told(name: &str, problem: Option<&Wrong>) -> Markup {
-    html! { @if let Some(Wrong { told, within }) = problem {
-        p.wrong id={ (control_id(name)) "-wrong" } data-within=[(!within.is_empty()).then_some(within)] { (prose(told)) }
+    html! { @if let Some(Wrong { told, .. }) = problem {
+        p.wrong id={ (control_id(name)) "-wrong" } { (prose(told)) }
     } }
 }
 
@@ -435,20 +443,6 @@ const CHOICES: &[(&str, &str)] = &[
 /// What a choice is called, where not simply by its words.
 pub fn choice_label(choice: &str) -> Option<&'static str> {
     CHOICES.iter().find(|(known, _)| *known == choice).map(|(_, label)| *label)
-}
-
-/// The schema of a list's rows, with what its choices are called, for the script that draws them.
-fn with_labels(items: &Value) -> Value {
-    let mut items = items.clone();
-    for property in items["properties"].as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
-        let choices = list(property, "enum").iter().filter_map(Value::as_str);
-        let labels: Map<String, Value> =
-            choices.filter_map(|choice| Some((choice.to_owned(), choice_label(choice)?.into()))).collect();
-        if !labels.is_empty() {
-            property["labels"] = labels.into();
-        }
-    }
-    items
 }
 
 /// `first_message` → `First message`.

@@ -18,6 +18,7 @@ mod overview;
 pub(crate) mod parts;
 mod people;
 mod personas;
+mod rows;
 mod runs;
 mod scenarios;
 mod sessions;

@@ -1,0 +1,56 @@
+//! A list of objects in a form: a row for each object, with a control for each of its fields. The controls of a column have
+//! one name, such as `evaluations[].kind`; `fields::folded` makes the list of them again.
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::pages::form::{choice_label, control_id};
+use crate::dashboard::pages::parts::{list, text, words};
+use crate::dashboard::pages::shown::Shown;
+
+/// Empty rows for whoever has no script to add some.
+const SPARE: usize = 3;
+
+/// The rows of a field. `within` names the parts of it that are wrong, such as `evaluations[1].includes`.
+pub fn rows(items: &Value, name: &str, value: &Shown, within: &str) -> Markup {
+    let values: Vec<Value> = serde_json::from_str(&value.json()).unwrap_or_default();
+    let wrong =
+        |at: usize, field: &str| within.split(' ').any(|part| part == format!("{name}[{at}].{field}"));
+    html! {
+        div.rows id=(control_id(name)) tabindex="-1" data-rows {
+            @for (at, value) in values.iter().enumerate() { (row(items, name, Some(value), |field| wrong(at, field))) }
+        }
+        button.add type="button" { "Add one" }
+        template { (row(items, name, Some(&Value::Null), |_| false)) }
+        noscript { div.rows { @for _ in 0..SPARE { (row(items, name, None, |_| false)) } } }
+    }
+}
+
+/// A row with the values of an object, else with the defaults; `None`: a spare one, which is left out as it stands.
+fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str) -> bool) -> Markup {
+    html! {
+        div.rowform {
+            @for (at, (field, schema)) in items["properties"].as_object().into_iter().flatten().enumerate() {
+                @let given = value.map_or("", |value| value.get(field).unwrap_or(&schema["default"]).as_str().unwrap_or_default());
+                @let title = Some(text(schema, "title")).filter(|title| !title.is_empty()).map_or_else(|| words(field), str::to_owned);
+                @let invalid = is_wrong(field).then_some("true");
+                label {
+                    span { (title) }
+                    @if schema.get("enum").is_some() {
+                        select name={ (name) "[]." (field) } data-name=(field) aria-invalid=[invalid] {
+                            @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
+                                @let called = choice_label(choice);
+                                // What it is called in the API.
+                                option value=(choice) selected[choice == given] title=[called.map(|_| choice)] { (called.map_or_else(|| words(choice), str::to_owned)) }
+                            }
+                            // The first column decides: without a script, nothing else removes a row.
+                            @if at == 0 { option.without value="" selected[value.is_none()] { "Leave this row out" } }
+                        }
+                    } @else {
+                        input name={ (name) "[]." (field) } data-name=(field) value=(given) maxlength=[schema["maxLength"].as_u64()] dir="auto" autocomplete="off" aria-invalid=[invalid];
+                    }
+                }
+            }
+            @if value.is_some() { button.quiet.remove type="button" { "Remove" } }
+        }
+    }
+}
