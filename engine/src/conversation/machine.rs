@@ -379,13 +379,16 @@ impl Conversation {
     fn note(&mut self, text: String) {
         let notes = self.transcript.iter().filter(|row| row.role == TranscriptRole::System).count();
         let row = self.row(TranscriptRole::System, truncate(text, TEXT_BYTES_MAX), self.offset_ms);
-        if self.state != State::New && notes < NOTES_MAX && (self.ended().is_none() || self.fits(&row)) {
+        if self.state != State::New && notes < NOTES_MAX {
             self.record(row);
         }
     }
 
-    /// Asks the model for a reply, unless the line reached the turn limit.
+    /// Asks the model for a reply, unless the line was the last one or reached the turn limit.
     fn request_reply(&mut self) {
+        if self.ended().is_some() {
+            return;
+        }
         if self.turns >= self.setup.limits.turns_max {
             return self.end(EndedReason::TurnLimit);
         }

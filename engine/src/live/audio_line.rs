@@ -1,6 +1,8 @@
 //! The line of a spoken conversation as a pure state machine, to a telephone, a browser or a simulated caller: it turns
 //! their messages into [`PeerEvent`]s. What is said and spoken is the [`Voice`]'s; keys, the pace of the caller's audio,
 //! and the end of the call are decided here.
+mod last_words;
+
 use std::collections::VecDeque;
 
 use crate::base::limits::{PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_WRONG_MESSAGES_MAX};
@@ -107,7 +109,7 @@ impl AudioLine {
 
     /// Handles an input at `now_ms`. Inputs after the end are ignored.
     pub fn handle(&mut self, now_ms: i64, input: LineInput) {
-        if self.ended.is_some() {
+        if self.ended_at_ms.is_some() {
             return;
         }
         match input {
@@ -142,10 +144,7 @@ impl AudioLine {
         }
         self.take_voice_events();
         if self.ended.is_some() {
-            self.keys_at_ms = now_ms;
-            self.report_keys(now_ms);
-            self.ended_at_ms = Some(now_ms);
-            self.voice.close(now_ms);
+            self.end(now_ms);
         }
     }
 

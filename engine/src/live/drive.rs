@@ -230,6 +230,7 @@ impl<'a> Drive<'a> {
             for failure in peer.take_speech_failures() {
                 self.speech_failed(failure);
             }
+            self.note_cut_recording(self.now_ms());
         }
     }
 
@@ -415,6 +416,14 @@ impl<'a> Drive<'a> {
                 SpeechFault::Provider => CallFault::Provider,
             });
             self.handle(Input::Stop { reason: EndedReason::SpeechFailed });
+        }
+    }
+
+    /// Tells in the transcript that the recording does not go on.
+    fn note_cut_recording(&mut self, at_ms: i64) {
+        if self.recording.take_cut() {
+            let text = "The recording ends here: it could not be stored in time".to_owned();
+            self.inputs.handle(&mut self.conversation, at_ms, Input::Note { text });
         }
     }
 

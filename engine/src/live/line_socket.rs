@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 
 use crate::base::ids::CallId;
-use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS};
+use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS, SPEECH_CLOSE_MS};
 use crate::carriers::{MediaCodec, MediaEvent};
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason};
@@ -92,6 +92,10 @@ impl LineSocket<'_> {
 
     fn handle_at(&mut self, now_ms: i64, input: LineInput) {
         self.peer.handle(now_ms, input);
+        self.transmit();
+    }
+
+    fn transmit(&mut self) {
         while let Some((service, transmit)) = self.peer.poll_transmit() {
             self.exchanges.perform(service, transmit);
         }
@@ -252,7 +256,7 @@ impl LineSocket<'_> {
             }
             let event = self.next(until_ms).await;
             is_over = matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. });
-            if event.clone().into_input().is_about_a_line() {
+            if event.clone().into_input().counts_after_the_end() {
                 played.push((self.clock.now_ms(), event));
             }
         }
@@ -260,6 +264,31 @@ impl LineSocket<'_> {
         let cut = PeerEvent::lines_cut(&self.peer.heard_permille(over_at_ms));
         played.extend(cut.into_iter().map(|event| (over_at_ms, event)));
         played
+    }
+
+    /// Waits for what the caller said last. Who is still connected is not kept waiting.
+    async fn hear_out(&mut self) -> Vec<PeerEvent> {
+        self.peer.end(self.clock.now_ms());
+        self.transmit();
+        let latest_ms = self.clock.now_ms() + if self.is_gone() { SPEECH_CLOSE_MS } else { 0 };
+        while let Some(due_ms) = self.peer.awaits_last_words() {
+            let now_ms = self.clock.now_ms();
+            if now_ms >= latest_ms {
+                break;
+            }
+            let sleep = self.clock.sleep(due_ms.min(latest_ms).saturating_sub(now_ms).max(1).unsigned_abs());
+            let next = match select(pin!(self.exchanges.next()), sleep).await {
+                Either::Left((arrived, _)) => Some(arrived),
+                Either::Right(_) => None,
+            };
+            let now_ms = self.clock.now_ms();
+            match next {
+                Some((service, id, arrival)) => self.peer.arrived_after_the_end(now_ms, service, id, arrival),
+                None => self.peer.tick_after_the_end(now_ms),
+            }
+            self.transmit();
+        }
+        self.peer.take_last_words()
     }
 }
 
@@ -358,6 +387,10 @@ impl Peer for LineSocket<'_> {
 
     fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>> {
         Box::pin(self.play_remaining())
+    }
+
+    fn last_words(&mut self) -> BoxFuture<'_, Vec<PeerEvent>> {
+        Box::pin(self.hear_out())
     }
 
     fn end<'a>(&'a mut self, id: &'a CallId, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {

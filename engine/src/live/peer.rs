@@ -85,6 +85,12 @@ pub trait Peer: Movable {
     /// Returns what happened to them, each with its time.
     fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>>;
 
+    /// The conversation has ended, and its lines are over: what the user said last, if it is understood in a moment. Counts
+    /// from the time of the end.
+    fn last_words(&mut self) -> BoxFuture<'_, Vec<PeerEvent>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Reports that the call has ended and is stored, and closes the connection.
     fn end<'a>(&'a mut self, call_id: &'a CallId, reason: EndedReason, duration_ms: i64)
     -> BoxFuture<'a, ()>;

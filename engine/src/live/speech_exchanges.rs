@@ -80,7 +80,7 @@ impl<'a> SpeechExchanges<'a> {
                     if let (Some(sender), Some(running)) = (sender, self.running.get_mut(&key)) {
                         running.sender = Some(sender);
                     }
-                    if matches!(arrival, Arrival::End | Arrival::Closed { .. } | Arrival::Failed(_)) {
+                    if is_last(&arrival) {
                         self.running.remove(&key);
                     }
                     return (key.0, key.1, arrival);
@@ -135,16 +135,24 @@ fn request_steps(ports: &Ports, request: HttpRequest) -> impl Stream<Item = Arri
                 Ok(bytes) => Arrival::Body(bytes),
                 Err(error) => Arrival::Failed(failure(error)),
             });
-            // Nothing follows a failure: it has ended the exchange.
-            let body = body.chain(stream::iter([Arrival::End])).scan(false, |is_over, arrival| {
-                let next = (!*is_over).then_some(arrival);
-                *is_over = matches!(next, Some(Arrival::Failed(_)) | None);
-                std::future::ready(next)
-            });
+            let body = until_over(body.chain(stream::iter([Arrival::End])));
             stream::iter([head]).chain(body).left_stream()
         }
         Err(error) => stream::iter([Arrival::Failed(failure(error))]).right_stream(),
     })
+}
+
+/// The arrivals to the end of their exchange: nothing follows it.
+fn until_over(arrivals: impl Stream<Item = Arrival>) -> impl Stream<Item = Arrival> {
+    arrivals.scan(false, |is_over, arrival| {
+        let next = (!*is_over).then_some(arrival);
+        *is_over = next.as_ref().is_none_or(is_last);
+        std::future::ready(next)
+    })
+}
+
+const fn is_last(arrival: &Arrival) -> bool {
+    matches!(arrival, Arrival::End | Arrival::Closed { .. } | Arrival::Failed(_))
 }
 
 fn failure(error: HttpError) -> ExchangeFailure {
@@ -164,10 +172,13 @@ fn socket_steps(
         Ok(socket) => {
             let opened = stream::iter([(Arrival::Opened, Some(socket.sender))]);
             let received = socket.received.map(|received| match received {
-                ClientReceived::Message(message) => (Arrival::Message(message), None),
-                ClientReceived::Closed { code, reason } => (Arrival::Closed { code, reason }, None),
+                ClientReceived::Message(message) => Arrival::Message(message),
+                ClientReceived::Closed { code, reason } => Arrival::Closed { code, reason },
             });
-            opened.chain(received).left_stream()
+            // A host that cannot keep what the server sends stops to receive.
+            let lost = ExchangeFailure::Broken("the server sent more than can be read".to_owned());
+            let received = until_over(received.chain(stream::iter([Arrival::Failed(lost)])));
+            opened.chain(received.map(|arrival| (arrival, None))).left_stream()
         }
         Err(ExchangeFailure::Rejected { status, mut body }) => {
             body.truncate(body.floor_char_boundary(EXCHANGE_ERROR_BYTES_MAX));
@@ -176,4 +187,24 @@ fn socket_steps(
         }
         Err(failure) => stream::iter([(Arrival::Failed(failure), None)]).right_stream(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn an_exchange_ends_once() {
+        let lost = || Arrival::Failed(ExchangeFailure::Broken("lost".into()));
+        let closed = || Arrival::Closed { code: 1000, reason: String::new() };
+        let until = |arrivals: Vec<Arrival>| {
+            until_over(stream::iter(arrivals)).collect::<Vec<_>>().now_or_never().unwrap()
+        };
+        assert_eq!(until(vec![Arrival::Opened, closed(), lost()]), [Arrival::Opened, closed()]);
+        assert_eq!(until(vec![lost(), Arrival::End]), [lost()]);
+        // A host that stops to receive has told no end.
+        assert_eq!(until(vec![Arrival::Opened, lost()]), [Arrival::Opened, lost()]);
+    }
 }

@@ -42,6 +42,7 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
         model: model.to_owned(),
         language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
         keyterms: assistant.keyterms.clone(),
+        turn_ends_ms: assistant.speech.end_of_turn_max_ms,
     };
     let default = Patience::default();
     let (min_ms, max_ms) = (assistant.speech.end_of_turn_min_ms, assistant.speech.end_of_turn_max_ms);

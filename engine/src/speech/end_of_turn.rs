@@ -20,16 +20,6 @@ impl Default for Patience {
     }
 }
 
-/// What the assistant asked for, as far as it matters here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Expected {
-    /// Anything.
-    #[default]
-    Anything,
-    /// Something that is read out by digit or letter: a number, a code, a name spelled out, an e-mail address.
-    Characters,
-}
-
 /// A person's turn up to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSoFar<'a> {
@@ -39,8 +29,6 @@ pub struct TurnSoFar<'a> {
     pub text: &'a str,
     /// How long after [`voiced_until_ms`](Self::voiced_until_ms) the final transcript may take, if it has not arrived.
     pub final_wait_ms: Option<i64>,
-    /// What the assistant asked for.
-    pub expected: Expected,
     /// The language as a BCP 47 tag. In an unknown one only punctuation and digits count.
     pub language: &'a str,
 }
@@ -49,13 +37,12 @@ pub struct TurnSoFar<'a> {
 /// turn is then over at once.
 ///
 /// ```
-/// use sidetone_engine::speech::end_of_turn::{Expected, Patience, TurnSoFar, turn_ends_at_ms};
+/// use sidetone_engine::speech::end_of_turn::{Patience, TurnSoFar, turn_ends_at_ms};
 ///
 /// let mut turn = TurnSoFar {
 ///     voiced_until_ms: 10_000,
 ///     text: "I would like a table for",
 ///     final_wait_ms: None,
-///     expected: Expected::Anything,
 ///     language: "en",
 /// };
 /// assert_eq!(turn_ends_at_ms(Patience::default(), &turn), 11_500);
@@ -64,7 +51,7 @@ pub struct TurnSoFar<'a> {
 /// ```
 #[must_use]
 pub fn turn_ends_at_ms(patience: Patience, turn: &TurnSoFar) -> i64 {
-    let wait_ms = match Ending::of(turn.text, turn.expected, Vocabulary::of(turn.language)) {
+    let wait_ms = match Ending::of(turn.text, Vocabulary::of(turn.language)) {
         Ending::Complete => patience.min_ms,
         // Many transcribers write no punctuation: half-way.
         Ending::Open => i64::midpoint(patience.min_ms, patience.unfinished_ms),
@@ -92,7 +79,7 @@ enum Ending {
 }
 
 impl Ending {
-    fn of(text: &str, expected: Expected, known: &Vocabulary) -> Self {
+    fn of(text: &str, known: &Vocabulary) -> Self {
         let words = words_of(text);
         let Some(last) = words.last() else { return Self::Complete };
         let mark = text
@@ -103,9 +90,6 @@ impl Ending {
         // A transcriber writes a question mark from the words, a full stop often from silence alone.
         if mark.ends_with(['?', '？', '؟']) {
             return Self::Complete;
-        }
-        if expected == Expected::Characters && is_character(last, known) {
-            return Self::MoreDigits;
         }
         if ends_with_digits(&words, known) {
             return if stops { Self::Digits } else { Self::MoreDigits };
@@ -128,21 +112,14 @@ fn ends_with_digits(words: &[String], known: &Vocabulary) -> bool {
     }
 }
 
-/// Whether a word is a digit or letter that was read out.
-fn is_character(word: &str, known: &Vocabulary) -> bool {
-    word.chars().nth(1).is_none()
-        || word.contains(|character: char| character.is_numeric())
-        || known.digits.contains(&word)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn wait_ms(text: &str, language: &str, expected: Expected) -> i64 {
-        let turn = TurnSoFar { voiced_until_ms: 0, text, final_wait_ms: None, expected, language };
+    fn wait_ms(text: &str, language: &str) -> i64 {
+        let turn = TurnSoFar { voiced_until_ms: 0, text, final_wait_ms: None, language };
         turn_ends_at_ms(Patience::default(), &turn)
     }
 
@@ -166,21 +143,7 @@ mod tests {
             ("This one", 1_000),
             ("He said “stop.”", 500),
         ] {
-            assert_eq!(wait_ms(text, "en", Expected::Anything), expected_ms, "{text}");
-        }
-    }
-
-    #[test]
-    fn digits_and_letters_that_were_asked_for_may_go_on() {
-        for (text, expected_ms) in [
-            ("555.", 2_000),
-            ("one", 2_000),
-            ("S M I", 2_000),
-            ("I don't know.", 500),
-            ("no", 500),
-            ("Is that all?", 500),
-        ] {
-            assert_eq!(wait_ms(text, "en", Expected::Characters), expected_ms, "{text}");
+            assert_eq!(wait_ms(text, "en"), expected_ms, "{text}");
         }
     }
 
@@ -195,19 +158,14 @@ mod tests {
             ("予約を、", "ja", 1_500),
             ("and", "tlh", 1_000),
         ] {
-            assert_eq!(wait_ms(text, language, Expected::Anything), expected_ms, "{text}");
+            assert_eq!(wait_ms(text, language), expected_ms, "{text}");
         }
     }
 
     #[test]
     fn a_transcript_is_awaited() {
-        let mut turn = TurnSoFar {
-            voiced_until_ms: 1_000,
-            text: "",
-            final_wait_ms: Some(1_660),
-            expected: Expected::Anything,
-            language: "en",
-        };
+        let mut turn =
+            TurnSoFar { voiced_until_ms: 1_000, text: "", final_wait_ms: Some(1_660), language: "en" };
         assert_eq!(turn_ends_at_ms(Patience::default(), &turn), 2_660);
         // It arrives at 2,000: the turn has been over since 1,500.
         (turn.text, turn.final_wait_ms) = ("Yes.", None);
@@ -216,13 +174,7 @@ mod tests {
 
     #[test]
     fn the_settings_bound_the_wait() {
-        let turn = TurnSoFar {
-            voiced_until_ms: 0,
-            text: "it is 5 5",
-            final_wait_ms: None,
-            expected: Expected::Characters,
-            language: "en",
-        };
+        let turn = TurnSoFar { voiced_until_ms: 0, text: "it is 5 5", final_wait_ms: None, language: "en" };
         assert_eq!(turn_ends_at_ms(Patience { max_ms: 1_200, ..Patience::default() }, &turn), 1_200);
         assert_eq!(
             turn_ends_at_ms(Patience { min_ms: 2_500, max_ms: 100, ..Patience::default() }, &turn),
@@ -233,10 +185,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_text_ends_within_the_bounds(text in "\\PC{0,60}", language in "[a-z]{0,3}") {
-            for expected in [Expected::Anything, Expected::Characters] {
-                let wait_ms = wait_ms(&text, &language, expected);
-                prop_assert!((500..=3_000).contains(&wait_ms), "{wait_ms}");
-            }
+            let wait_ms = wait_ms(&text, &language);
+            prop_assert!((500..=3_000).contains(&wait_ms), "{wait_ms}");
         }
     }
 }

@@ -1,14 +1,17 @@
 //! What the person on a line says: joins voice activity, a transcriber, and the decision when a turn ends.
+mod closing;
+mod late;
 mod unheard;
 
 use std::collections::VecDeque;
 
 use super::audio::Rate;
-use super::end_of_turn::{Expected, Patience, TurnSoFar, turn_ends_at_ms};
+use super::end_of_turn::{Patience, TurnSoFar, turn_ends_at_ms};
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use super::resample::Resampler;
 use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
+use late::LateUtterance;
 use unheard::Unheard;
 
 /// This much voice is somebody who wants to speak; less may be a cough.
@@ -84,6 +87,16 @@ impl Turn {
         join(&mut text, &self.partial);
         text
     }
+
+    /// What was heard, now that it is over.
+    fn over(self) -> Heard {
+        let (text, until_ms) = (self.text(), self.voiced_until_ms);
+        match text.is_empty() {
+            true if self.has_lost => Heard::NotUnderstood,
+            true => Heard::NoWords,
+            false => Heard::Said { text, duration_ms: until_ms - self.began_ms, until_ms },
+        }
+    }
 }
 
 fn count_words(text: &str) -> usize {
@@ -131,8 +144,8 @@ pub struct Listener {
     turn: Option<Turn>,
     /// Utterances without a result. Those of turns that are over come first.
     pending: usize,
-    /// How many of them belong to turns that are over: their results are dropped.
-    pending_of_past: usize,
+    /// Those of turns that are over.
+    late: VecDeque<LateUtterance>,
     /// What was said in turns that are over here, and not for the provider, which detects turns: it tells these words again.
     told: Option<String>,
     unheard: Unheard,
@@ -154,7 +167,7 @@ impl Listener {
             spoken_until_ms: 0,
             turn: None,
             pending: 0,
-            pending_of_past: 0,
+            late: VecDeque::new(),
             told: None,
             unheard: Unheard::default(),
             heard: VecDeque::new(),
@@ -198,11 +211,6 @@ impl Listener {
     pub fn tick(&mut self, now_ms: i64) {
         self.transcriber.tick(now_ms);
         self.understand(now_ms);
-    }
-
-    /// The call ends.
-    pub fn close(&mut self, now_ms: i64) {
-        self.transcriber.close(now_ms);
     }
 
     /// The next thing to transmit.
@@ -301,21 +309,15 @@ impl Listener {
                     join(self.told.get_or_insert_default(), &text);
                 }
             } else {
-                self.pending_of_past = self.pending;
+                self.await_late_results(&turn);
             }
-            let until_ms = turn.voiced_until_ms;
-            let duration_ms = until_ms - turn.began_ms;
-            self.heard.push_back(match text.is_empty() {
-                true if turn.has_lost => Heard::NotUnderstood,
-                true => Heard::NoWords,
-                false => Heard::Said { text, duration_ms, until_ms },
-            });
+            self.heard.push_back(turn.over());
         }
     }
 
     fn partial(&mut self, text: &str) {
-        let is_of_past = self.pending_of_past > 0;
-        if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
+        let is_late = !self.late.is_empty();
+        if let Some(turn) = self.turn.as_mut().filter(|_| !is_late) {
             turn.partial = untold(self.told.as_ref(), text).trim().to_owned();
             let text = turn.text();
             if !text.is_empty() {
@@ -326,9 +328,8 @@ impl Listener {
 
     fn finalised(&mut self, text: &str) {
         self.pending = self.pending.saturating_sub(1);
-        if self.pending_of_past > 0 {
-            self.pending_of_past -= 1;
-            return;
+        if let Some(late) = self.late.pop_front() {
+            return self.finalised_late(&late, text);
         }
         if let Some(turn) = &mut self.turn {
             turn.partial.clear();
@@ -339,19 +340,31 @@ impl Listener {
         }
     }
 
-    /// The oldest utterance without a result was lost; where the provider detects turns, all of them.
+    /// The oldest utterance without a result was lost; where the provider detects turns, all of them. What was understood
+    /// of it before is kept.
     fn lost(&mut self, failure: SpeechFailure) {
         let has_lost_all = self.transcriber.detects_turns();
         if has_lost_all {
             self.pending = self.pending.min(1);
-            self.pending_of_past = self.pending_of_past.min(self.pending);
+            self.late.truncate(self.pending);
         }
-        let is_of_past = self.pending_of_past > 0;
-        self.finalised("");
-        let (failure, was_speech) = self.unheard.lost(failure, has_lost_all);
-        if let Some(turn) = self.turn.as_mut().filter(|_| !is_of_past) {
-            turn.has_lost |= was_speech;
-        }
+        let is_late = !self.late.is_empty();
+        let kept = self.turn.as_mut().filter(|_| !is_late).map(|turn| std::mem::take(&mut turn.partial));
+        let kept = kept.unwrap_or_default();
+        self.finalised(&kept);
+        let failure = match kept.is_empty() {
+            true => {
+                let (failure, was_speech) = self.unheard.lost(failure, has_lost_all);
+                if let Some(turn) = self.turn.as_mut().filter(|_| !is_late) {
+                    turn.has_lost |= was_speech;
+                }
+                failure
+            }
+            false => {
+                self.unheard.understood(has_lost_all);
+                failure
+            }
+        };
         self.heard.push_back(Heard::Failed(failure));
     }
 
@@ -375,7 +388,7 @@ impl Listener {
     fn turn_ended(&mut self, now_ms: i64, text: &str) {
         self.unheard.understood(true);
         self.pending = 0;
-        self.pending_of_past = 0;
+        self.late.clear();
         let told = self.told.take();
         // Nothing was said since: it is the same, perhaps corrected.
         if self.turn.is_none() && told.as_ref().is_some_and(|told| count_words(told) >= count_words(text)) {
@@ -396,7 +409,7 @@ impl Listener {
     /// When the turn ends. Not before there are words, while a result is to come.
     fn turn_ends_at_ms(&self) -> Option<i64> {
         let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced)?;
-        let is_pending = self.pending > self.pending_of_past;
+        let is_pending = self.pending > self.late.len();
         let text = turn.text();
         if is_pending && text.is_empty() {
             return None;
@@ -407,7 +420,6 @@ impl Listener {
             voiced_until_ms: turn.voiced_until_ms,
             text: &text,
             final_wait_ms: awaits_result.then(|| self.transcriber.final_wait_ms()),
-            expected: Expected::Anything,
             language: &self.language,
         };
         Some(turn_ends_at_ms(self.patience, &so_far))
@@ -416,7 +428,7 @@ impl Listener {
     /// When the turn has probably ended, if that is not reported yet.
     fn probably_ends_at_ms(&self) -> Option<i64> {
         let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced && !turn.is_probably_over)?;
-        let is_complete = self.pending == self.pending_of_past && !turn.words.is_empty();
+        let is_complete = self.pending == self.late.len() && !turn.words.is_empty();
         (is_complete && !self.transcriber.detects_turns()).then_some(turn.voiced_until_ms + PROBABLY_ENDED_MS)
     }
 

@@ -5,7 +5,7 @@ use rubato::{
 };
 
 /// Samples per second that are possible.
-const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
+pub const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 /// More places between two input samples than this are interpolated. 22,050 Hz to 48,000 Hz has 320.
 const PLACES_MAX: u32 = 640;
 /// Length of the low-pass filter in samples of the lower rate. 64 pass a telephone's 3,400 Hz at 8 kHz.

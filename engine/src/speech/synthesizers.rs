@@ -2,6 +2,8 @@
 //!
 //! Each file is one provider's protocol. Those over a WebSocket share `streaming`, which knows about lines, deadlines and
 //! connections; the protocol itself is a `streaming::Dialect`.
+use std::ops::RangeInclusive;
+
 use crate::base::setting::Secret;
 
 use super::audio::Rate;
@@ -15,7 +17,6 @@ mod failure;
 mod fallback;
 mod lines;
 mod openai;
-mod rate_adapter;
 mod socket_link;
 mod streaming;
 #[cfg(test)]
@@ -98,6 +99,11 @@ impl SynthesizerSettings {
             }
         }
         self.address("ws", "wss", &format!("{path}?{}", pairs.finish()))
+    }
+
+    /// The speed, as far as the provider goes along: it refuses others, and the line with them.
+    fn speed_within(&self, possible: RangeInclusive<f64>) -> Option<f64> {
+        self.speed.map(|speed| speed.clamp(*possible.start(), *possible.end()))
     }
 
     /// The key as a header with a prefix before it.

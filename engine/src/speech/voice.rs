@@ -3,6 +3,7 @@
 mod given_texts;
 mod giving_way;
 mod hearing;
+mod last_words;
 mod lines_heard;
 mod saying;
 mod words_so_far;

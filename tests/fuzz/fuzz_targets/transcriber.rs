@@ -22,6 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         model: "m".to_owned(),
         language: None,
         keyterms: Vec::new(),
+        turn_ends_ms: 3_000,
     };
     let mut transcriber = new(kind, settings, Rate::Khz8);
     let second = vec![1; transcriber.rate().hz() as usize];

@@ -249,6 +249,9 @@ fn a_recording_that_storage_could_not_follow_ends_there() {
     line.quiet(12_000);
     let call = line.over();
     assert_eq!((&call["recording"]["duration_ms"], blobs.blobs.keys().len()), (&json!(5_000), 1));
+    let told = call["transcript"].as_array().unwrap().iter().filter(|row| row["role"] == "system");
+    let told: Vec<_> = told.map(|row| row["text"].as_str().unwrap()).collect();
+    assert_eq!(told, ["The recording ends here: it could not be stored in time"]);
 }
 
 /// At the edge each request counts: fewer, longer segments, and a range reads only its own.

@@ -1,5 +1,6 @@
 //! Speech providers that fail, each in its protocol.
 use serde_json::{Value, json};
+use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::PAGE;
 use sidetone_tests::fakes::speech::CHAR_MS;
@@ -237,5 +238,31 @@ fn an_assistant_that_is_never_heard_ends_the_call() {
         let end = json!({"ended_reason": "speech_failed", "outcome": "failed", "fault": "provider"});
         desk.expect(&call, &end);
         assert_eq!(call["costs"]["tts_microusd"], 0, "{voice}: {call}");
+    });
+}
+
+/// Who says something and hangs up in the middle of it, or at once after it, has said it.
+#[test]
+fn words_before_a_hang_up_are_in_the_transcript() {
+    let transcribers =
+        ["fake/scribe", "deepgram/nova-3", "deepgram/flux-general-en", "live/gpt-live-transcribe"];
+    at_once(transcribers.map(str::to_owned).into_iter(), |transcriber| {
+        let said = "When do you open on Saturday?";
+        let (desk, id, mut person) = call("fake/alto", transcriber);
+        let term = format!("term {}", desk.number);
+        fakes::shared().will_hear(&term, &[said]);
+        hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
+        person.say(&speech_like(1_500, person.rate(), 120.0));
+        person.hang_up();
+        let call = desk.over(&id);
+        assert_eq!(texts(&call, "user"), [said], "{transcriber}: {call}");
+        assert_eq!(texts(&call, "system"), [""; 0], "{transcriber}: {call}");
+        desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+        let row = call["transcript"].as_array().unwrap().last().unwrap();
+        let (end_ms, duration_ms) = (row["end_ms"].as_i64().unwrap(), call["duration_ms"].as_i64().unwrap());
+        assert!(
+            end_ms <= duration_ms && end_ms > duration_ms - 1_500,
+            "{transcriber}: {row} of {duration_ms} ms"
+        );
     });
 }

@@ -26,7 +26,7 @@ pub enum Input {
     /// The two sides are connected. Offsets in the transcript count from here.
     Start,
     /// The user spoke or wrote. If the model is being asked, it is asked again including this line; while a tool runs,
-    /// the line waits for the result.
+    /// the line waits for the result. After the end, it is recorded and not answered.
     UserText {
         /// The text.
         text: String,
@@ -167,7 +167,7 @@ impl Input {
     }
 
     /// Whether the input says how much of a line was played.
-    pub(crate) const fn is_about_a_line(&self) -> bool {
+    const fn is_about_a_line(&self) -> bool {
         matches!(
             self,
             Self::LineBegan { .. }
@@ -180,9 +180,11 @@ impl Input {
         )
     }
 
-    /// Whether the input counts after the end, too: it is about a line, or says what went wrong meanwhile.
-    pub(super) const fn counts_after_the_end(&self) -> bool {
-        self.is_about_a_line() || matches!(self, Self::Note { .. })
+    /// Whether the input counts after the end, too: it is about a line, it is what the user said or pressed last, or says
+    /// what went wrong meanwhile.
+    pub(crate) const fn counts_after_the_end(&self) -> bool {
+        self.is_about_a_line()
+            || matches!(self, Self::UserText { .. } | Self::Keys { .. } | Self::Note { .. })
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.

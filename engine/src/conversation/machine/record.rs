@@ -30,10 +30,13 @@ impl Conversation {
         self.transcript.iter().map(|row| row.end_ms.max(row.start_ms)).max().unwrap_or(0)
     }
 
-    /// Adds the row, or ends the conversation if the row exceeds the transcript's limit. Returns whether it was added.
+    /// Adds the row, or ends the conversation, if it has not ended, because the row exceeds the transcript's limit. Returns
+    /// whether it was added.
     pub(super) fn record(&mut self, row: TranscriptRow) -> bool {
         if !self.fits(&row) {
-            self.end(EndedReason::TranscriptLimit);
+            if self.ended().is_none() {
+                self.end(EndedReason::TranscriptLimit);
+            }
             return false;
         }
         self.transcript_bytes = self.transcript_bytes.saturating_add(row_bytes(&row));

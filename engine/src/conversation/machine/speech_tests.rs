@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::conversation::ToolRequest;
-use crate::conversation::{ConversationLimits, ToolSpec};
+use crate::conversation::{ConversationLimits, TRANSCRIPT_BYTES_MAX, ToolSpec};
 
 const LINE: &str = "One two three four five six seven eight nine ten.";
 
@@ -33,6 +33,25 @@ fn an_end_that_is_found_late_was_at_its_own_time() {
     call.handle(5_000, user("Hello?"));
     call.handle(3_300, Input::Stop { reason: EndedReason::UserHungUp });
     assert_eq!(call.offset_ms(), 5_000);
+}
+
+#[test]
+fn last_words_are_recorded_and_not_answered() {
+    let mut call = spoken(LINE);
+    call.handle(3_000, Input::HangUp { by: Party::User });
+    while call.poll().is_some() {}
+    call.handle(3_000, Input::Interrupted { heard_permille: 500 });
+    call.handle(3_000, Input::UserText { text: "No, thanks.".into(), duration_ms: 700, silence_ms: 200 });
+    call.handle(3_000, Input::Keys { keys: "2".into() });
+    assert_eq!(call.poll(), None);
+    let rows: Vec<_> =
+        call.transcript().iter().map(|row| (row.text.as_str(), row.start_ms, row.end_ms)).collect();
+    assert_eq!(rows[1..], [("No, thanks.", 2_100, 2_800), ("2", 3_000, 3_000)]);
+    assert_eq!((call.ended(), call.offset_ms()), (Some(EndedReason::UserHungUp), 3_000));
+    // What does not fit is left out, and changes no reason.
+    call.transcript_bytes = TRANSCRIPT_BYTES_MAX;
+    call.handle(3_000, user("Goodbye."));
+    assert_eq!((call.transcript().len(), call.ended()), (3, Some(EndedReason::UserHungUp)));
 }
 
 #[test]

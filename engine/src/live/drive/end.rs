@@ -46,6 +46,7 @@ impl Drive<'_> {
         self.finish_lines(peer, reason).await;
         self.take_segments(peer, true);
         self.recording.finish().await;
+        self.note_cut_recording(self.conversation.now_ms());
         let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
         let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         (reason, turns)
@@ -73,8 +74,15 @@ impl Drive<'_> {
         for (at_ms, event) in events {
             self.pass_on(at_ms, event);
         }
+        let ended_at_ms = self.conversation.now_ms();
+        for event in peer.last_words().await {
+            // A transcriber that has failed for good is no news.
+            if reason != EndedReason::SpeechFailed || !matches!(event, PeerEvent::Note(_)) {
+                self.pass_on(ended_at_ms, event);
+            }
+        }
         for failure in peer.take_speech_failures() {
-            self.handle(Input::Note { text: failure.message });
+            self.inputs.handle(&mut self.conversation, ended_at_ms, Input::Note { text: failure.message });
         }
         self.send_rows(peer).await;
         self.count_speech(peer);

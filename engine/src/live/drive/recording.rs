@@ -25,12 +25,22 @@ pub(super) struct RecordingWriter<'a> {
     waiting: VecDeque<Segment>,
     is_begun: bool,
     is_over: bool,
+    /// Whether it ended before the call, and that was not told.
+    is_cut: bool,
 }
 
 impl<'a> RecordingWriter<'a> {
     pub(super) fn new(session: &'a LiveSession) -> Self {
         let waiting = VecDeque::new();
-        Self { session, recording: None, writing: None, waiting, is_begun: false, is_over: false }
+        Self {
+            session,
+            recording: None,
+            writing: None,
+            waiting,
+            is_begun: false,
+            is_over: false,
+            is_cut: false,
+        }
     }
 
     /// Takes a segment. If too many wait, the recording ends with what is stored: it has no holes.
@@ -85,8 +95,14 @@ impl<'a> RecordingWriter<'a> {
         }
     }
 
+    /// Whether the recording has ended because it could not be written; true once.
+    pub(super) const fn take_cut(&mut self) -> bool {
+        std::mem::replace(&mut self.is_cut, false)
+    }
+
     /// Nothing is added any more. What is being written still belongs to it.
     fn end(&mut self) {
+        self.is_cut |= !self.is_over;
         self.is_over = true;
         self.recording = None;
         self.waiting.clear();

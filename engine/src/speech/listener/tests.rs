@@ -219,3 +219,95 @@ fn what_follows_in_a_turn_of_the_provider_is_said_without_what_was_said() {
     let said: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
     assert_eq!(said, ["I would like a table", "for two."]);
 }
+
+#[test]
+fn what_is_being_said_when_the_call_ends_is_said() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("Cancel my".into()));
+    scene.hear(20, true);
+    scene.listener.close(scene.now_ms);
+    scene.transcribed(TranscriberEvent::Final("Cancel my table.".into()));
+    scene.listener.tick(scene.now_ms + 300);
+    scene.listener.end_turn();
+    let last = std::iter::from_fn(|| scene.listener.poll_heard()).last();
+    let Some(Heard::Said { text, until_ms, .. }) = last else { panic!("{last:?}") };
+    assert_eq!(text, "Cancel my table.");
+    assert!((900..=1_020).contains(&until_ms), "{until_ms}");
+    assert!(!scene.listener.awaits_words());
+}
+
+#[test]
+fn last_words_without_a_result_are_told_as_far_as_they_are_known() {
+    let last = |partial: Option<&str>, voice_ms: i64| {
+        let mut scene = Scene::new();
+        scene.hear(500, false);
+        scene.hear(voice_ms, true);
+        if let Some(partial) = partial {
+            scene.transcribed(TranscriberEvent::Partial(partial.into()));
+            scene.hear(20, true);
+        }
+        scene.listener.close(scene.now_ms);
+        scene.listener.end_turn();
+        std::iter::from_fn(|| scene.listener.poll_heard()).last()
+    };
+    assert!(matches!(last(Some("Cancel my"), 1_000), Some(Heard::Said { text, .. }) if text == "Cancel my"));
+    assert_eq!(last(None, 1_000), Some(Heard::NotUnderstood));
+    assert_ne!(last(None, 100), Some(Heard::NotUnderstood), "a cough");
+}
+
+#[test]
+fn words_that_come_after_their_turn_are_said() {
+    // The turn ends with what is known after the longest wait.
+    let early = |result: &str| {
+        let mut scene = Scene::new();
+        scene.hear(1_500, true);
+        scene.transcribed(TranscriberEvent::Partial("Cancel my table".into()));
+        scene.hear(6_000, false);
+        assert_eq!(scene.said().len(), 1, "{:?}", scene.heard);
+        scene.transcribed(TranscriberEvent::Final(result.into()));
+        scene
+    };
+    let mut scene = early("Cancel my table for Saturday.");
+    scene.hear(1_000, false);
+    assert_eq!(scene.said()[1].1, "for Saturday.", "{:?}", scene.heard);
+    // The same, corrected.
+    let mut scene = early("Cancel my tables.");
+    scene.hear(1_000, false);
+    assert_eq!(scene.said().len(), 1, "{:?}", scene.heard);
+    // The person says more meanwhile: it is one turn.
+    let mut scene = early("");
+    scene.hear(100, false);
+    let mut scene = Scene { heard: Vec::new(), ..scene };
+    scene.hear(1_500, true);
+    scene.transcribed(TranscriberEvent::Partial("And the room".into()));
+    scene.hear(6_000, false);
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Final("And the room on Sunday.".into()));
+    scene.hear(300, false);
+    scene.transcribed(TranscriberEvent::Final("Please.".into()));
+    scene.hear(3_000, false);
+    let said: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["And the room", "on Sunday. Please."]);
+}
+
+#[test]
+fn what_was_understood_before_a_loss_is_kept() {
+    let mut scene = Scene::new();
+    for _ in 0..3 {
+        scene.hear(1_500, true);
+        scene.transcribed(TranscriberEvent::Partial("I would like a table.".into()));
+        scene.hear(400, false);
+        scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
+            message: "It failed".into(),
+            fault: crate::speech::exchange::SpeechFault::Provider,
+            is_temporary: true,
+        }));
+        scene.hear(5_000, false);
+    }
+    assert!(scene.said().iter().all(|(_, text)| *text == "I would like a table."), "{:?}", scene.heard);
+    assert_eq!(scene.said().len(), 3);
+    // Nobody speaks in vain, so the call goes on.
+    let is_for_good = |heard: &Heard| matches!(heard, Heard::Failed(failure) if !failure.is_temporary);
+    assert!(!scene.heard.iter().any(|(_, heard)| is_for_good(heard)), "{:?}", scene.heard);
+}

@@ -10,6 +10,8 @@ use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
+/// The speeds that the provider makes (its reference of the interface); it refuses others.
+const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.5;
 /// The provider allows this many flushes in [`FLUSH_WINDOW_MS`].
 const FLUSHES_MAX: usize = 20;
 /// How many of them are kept for the ends of lines, without which a line never ends.
@@ -107,7 +109,7 @@ impl Dialect for Aura {
 
     fn request(&self) -> SocketRequest {
         let rate = RATE.hz().to_string();
-        let speed = self.settings.speed.map(|speed| speed.to_string());
+        let speed = self.settings.speed_within(SPEEDS).map(|speed| speed.to_string());
         let query = [
             ("model", Some(self.settings.voice.as_str())),
             ("encoding", Some("linear16")),

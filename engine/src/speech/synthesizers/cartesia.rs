@@ -10,6 +10,8 @@ use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
+/// The speeds that the provider makes (its reference of the interface); it refuses others.
+const SPEEDS: std::ops::RangeInclusive<f64> = 0.6..=1.5;
 /// The version of the interface that this file speaks.
 const VERSION: &str = "2026-08-14";
 /// The model of settings without one.
@@ -48,7 +50,7 @@ impl Cartesia {
         if let Some(language) = &settings.language {
             set("language", json!(language));
         }
-        if let Some(speed) = settings.speed {
+        if let Some(speed) = settings.speed_within(SPEEDS) {
             set("generation_config", json!({ "speed": speed }));
         }
         SocketMessage::Text(Value::Object(message).to_string())

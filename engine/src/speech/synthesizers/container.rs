@@ -1,7 +1,7 @@
 //! The audio in the body of a response: plain samples, or a WAV file whatever was asked for.
 use super::RATE;
 use super::lines::Pcm;
-use super::rate_adapter::RateAdapter;
+use crate::speech::resample::{RATES_HZ, Resampler};
 
 /// So many bytes tell what a body is.
 const SNIFF_BYTES: usize = 16;
@@ -9,13 +9,12 @@ const SNIFF_BYTES: usize = 16;
 const WAV_HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads a body.
-#[derive(Debug)]
 pub(super) struct Container {
     state: State,
     /// Whether the head of the response says that the body is MP3. Some servers say so of everything.
     is_called_mp3: bool,
     pcm: Pcm,
-    adapter: Option<RateAdapter>,
+    resampler: Option<Resampler>,
 }
 
 #[derive(Debug)]
@@ -41,12 +40,12 @@ impl Container {
             return Err(format!("{name} instead of audio samples"));
         }
         let rate = fields.find_map(|field| field.strip_prefix("rate="));
-        let adapter = match rate.map(|rate| rate.trim_matches('"').parse::<u32>()) {
-            Some(Ok(hz)) => Some(adapter(hz)?),
+        let resampler = match rate.map(|rate| rate.trim_matches('"').parse::<u32>()) {
+            Some(Ok(hz)) => Some(resampler(hz)?),
             _ => None,
         };
         let is_called_mp3 = ["audio/mpeg", "audio/mp3"].contains(&name);
-        Ok(Self { state: State::Start(Vec::new()), is_called_mp3, pcm: Pcm::default(), adapter })
+        Ok(Self { state: State::Start(Vec::new()), is_called_mp3, pcm: Pcm::default(), resampler })
     }
 
     /// The samples in the next piece of the body.
@@ -66,8 +65,8 @@ impl Container {
                 let here = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= here as u64;
                 let samples = self.pcm.samples(bytes.get(..here).unwrap_or_default());
-                Ok(match &mut self.adapter {
-                    Some(adapter) => adapter.convert(&samples),
+                Ok(match &mut self.resampler {
+                    Some(resampler) => resampler.push(&samples),
                     None => samples,
                 })
             }
@@ -86,8 +85,8 @@ impl Container {
         if matches!(self.state, State::WavHead(_)) {
             return Err("a WAV file without samples".to_owned());
         }
-        if let Some(adapter) = &mut self.adapter {
-            samples.extend(adapter.finish());
+        if let Some(resampler) = &mut self.resampler {
+            samples.extend(resampler.flush());
         }
         Ok(samples)
     }
@@ -142,7 +141,7 @@ impl Container {
                         "WAV with {channels} channels of {bits} bits; it must be mono with 16 bits"
                     ));
                 }
-                self.adapter = Some(adapter(hz)?);
+                self.resampler = Some(resampler(hz)?);
                 // A file that is made while it is sent does not know its size.
                 let is_known = size != 0 && size < 0x7FFF_0000;
                 self.state = State::Samples(if is_known { u64::from(size) } else { u64::MAX });
@@ -171,9 +170,11 @@ impl Container {
     }
 }
 
-fn adapter(hz: u32) -> Result<RateAdapter, String> {
-    RateAdapter::new(hz, RATE.hz())
-        .ok_or_else(|| format!("audio of {hz} samples per second, which cannot be converted"))
+fn resampler(hz: u32) -> Result<Resampler, String> {
+    match RATES_HZ.contains(&hz) {
+        true => Ok(Resampler::new(hz, RATE.hz())),
+        false => Err(format!("audio of {hz} samples per second, which cannot be converted")),
+    }
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

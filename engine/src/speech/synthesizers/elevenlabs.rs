@@ -13,6 +13,8 @@ use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
+/// The speeds that the provider makes (its reference of the interface); it refuses others.
+const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.2;
 /// The provider closes a connection with more open contexts.
 const CONTEXTS_MAX: usize = 5;
 /// How long the end of a closed context is awaited.
@@ -133,7 +135,7 @@ impl Dialect for ElevenLabs {
         self.word.clear();
         // The first message of a context; nothing else may name it before.
         let mut message = json!({ "text": " ", "context_id": name(context) });
-        if let (Some(speed), Some(fields)) = (self.settings.speed, message.as_object_mut()) {
+        if let (Some(speed), Some(fields)) = (self.settings.speed_within(SPEEDS), message.as_object_mut()) {
             fields.insert("voice_settings".to_owned(), json!({ "speed": speed }));
         }
         out.push(text(&message));

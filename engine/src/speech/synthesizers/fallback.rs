@@ -2,10 +2,10 @@
 use std::collections::VecDeque;
 
 use super::lines::{Lines, audio_ms, has_words, line_of};
-use super::rate_adapter::RateAdapter;
 use super::word_map::is_ideograph;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use crate::speech::resample::Resampler;
 use crate::speech::synthesizer::{LineId, Synthesizer, SynthesizerEvent, WordTime};
 
 /// How long a voice that failed is not asked first.
@@ -61,7 +61,7 @@ struct Attempt {
     base_ms: i64,
     rate: Rate,
     samples: u64,
-    adapter: Option<RateAdapter>,
+    resampler: Option<Resampler>,
     /// Words that its audio has not reached yet. If the voice fails, they are never spoken.
     words: VecDeque<WordTime>,
     has_words: bool,
@@ -200,8 +200,8 @@ impl Fallback {
         match event {
             SynthesizerEvent::Audio { samples, .. } => {
                 attempt.samples = attempt.samples.saturating_add(samples.len() as u64);
-                let samples = match &mut attempt.adapter {
-                    Some(adapter) => adapter.convert(&samples),
+                let samples = match &mut attempt.resampler {
+                    Some(resampler) => resampler.push(&samples),
                     None => samples,
                 };
                 let is_open = self.lines.audio(line, samples);
@@ -226,7 +226,7 @@ impl Fallback {
             }
             SynthesizerEvent::Done { .. } => {
                 attempt.reach(i64::MAX, line, &mut self.lines);
-                let rest = attempt.adapter.as_mut().map(RateAdapter::finish).unwrap_or_default();
+                let rest = attempt.resampler.as_mut().map(Resampler::flush).unwrap_or_default();
                 self.progress = None;
                 if self.lines.audio(line, rest) {
                     self.lines.complete(line, "The voice");
@@ -234,7 +234,7 @@ impl Fallback {
                 return true;
             }
             SynthesizerEvent::Failed { failure, .. } => {
-                let rest = attempt.adapter.as_mut().map(RateAdapter::finish).unwrap_or_default();
+                let rest = attempt.resampler.as_mut().map(Resampler::flush).unwrap_or_default();
                 if let Some(line) = self.lines.get(line) {
                     progress.given = attempt.spoken(&line.text, &line.parts);
                 }
@@ -268,7 +268,7 @@ impl Voice {
         self.has_started = true;
         self.last_line += 1;
         let own = self.synthesizer.rate();
-        let adapter = (own != rate).then(|| RateAdapter::new(own.hz(), rate.hz())).flatten();
+        let resampler = (own != rate).then(|| Resampler::new(own.hz(), rate.hz()));
         Attempt {
             voice,
             line: self.last_line,
@@ -277,7 +277,7 @@ impl Voice {
             base_ms,
             rate: own,
             samples: 0,
-            adapter,
+            resampler,
             words: VecDeque::new(),
             has_words: false,
             known: start,

@@ -62,7 +62,7 @@ struct Exchange {
 
 enum Body {
     Awaited,
-    Audio(Container),
+    Audio(Box<Container>),
     Error(u16, Vec<u8>),
 }
 
@@ -232,7 +232,7 @@ impl Exchange {
             Arrival::Head { status: status @ 200..300, headers } => {
                 let named = headers.iter().find(|(name, _)| name == "content-type");
                 match Container::new(named.map(|(_, value)| value.as_str())) {
-                    Ok(container) => self.body = Body::Audio(container),
+                    Ok(container) => self.body = Body::Audio(Box::new(container)),
                     Err(what) => {
                         self.end = Some(Err(unusable(format!("status {status} and {what}"))));
                         return true;

@@ -18,8 +18,10 @@ use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use crate::speech::transcriber::{Transcriber, TranscriberEvent};
 
 const KIND: TranscriberKind = TranscriberKind::DeepgramFlux;
-/// Silence after which a turn is over in any case (`eot_timeout_ms`).
-pub(super) const TURN_END_MS: i64 = 3_000;
+/// The silence after which a turn is over in any case (`eot_timeout_ms`), as far as Flux goes along.
+const TURN_ENDS_MS: std::ops::RangeInclusive<i64> = 500..=10_000;
+/// How long after that Flux may take to tell.
+pub(super) const TELLS_MS: i64 = 500;
 /// How sure Flux must be to announce a likely end, which lets an answer begin to be thought of.
 const EAGER_THRESHOLD: &str = "0.5";
 /// Audio in a message: what Flux recommends.
@@ -49,6 +51,8 @@ pub(super) struct Flux {
     is_answered: bool,
     turn: Option<Turn>,
     audio_ms: i64,
+    /// The silence that ends a turn.
+    turn_ends_ms: i64,
     billed_samples: u64,
 }
 
@@ -62,10 +66,11 @@ struct Turn {
 impl Flux {
     pub(super) fn new(settings: &TranscriberSettings, line_rate: Rate) -> Self {
         let rate = streamed_rate(line_rate);
+        let turn_ends_ms = settings.turn_ends_ms.clamp(*TURN_ENDS_MS.start(), *TURN_ENDS_MS.end());
         let mut query = vec![("model", settings.model.clone())];
         query.extend(encoding(rate));
         query.push(("eager_eot_threshold", EAGER_THRESHOLD.to_owned()));
-        query.push(("eot_timeout_ms", TURN_END_MS.to_string()));
+        query.push(("eot_timeout_ms", turn_ends_ms.to_string()));
         // The English model takes no language.
         let hint = settings.primary_language().filter(|_| settings.model.contains("multi"));
         query.extend(hint.map(|language| ("language_hint", language)));
@@ -85,6 +90,7 @@ impl Flux {
             is_answered: false,
             turn: None,
             audio_ms: 0,
+            turn_ends_ms,
             billed_samples: 0,
         }
     }
@@ -220,7 +226,7 @@ impl Flux {
     fn due(&self) -> Option<i64> {
         let waiting_ms = self.waiting_ms.filter(|_| self.link.is_open() && !self.is_speaking)?;
         let late_ms = if self.is_forced { SPEECH_RESULT_LATE_MS } else { 0 };
-        Some(waiting_ms.max(self.opened_ms) + KIND.final_wait_ms() + late_ms)
+        Some(waiting_ms.max(self.opened_ms) + self.final_wait_ms() + late_ms)
     }
 
     /// When silence must stand in for audio.
@@ -239,7 +245,7 @@ impl Transcriber for Flux {
     }
 
     fn final_wait_ms(&self) -> i64 {
-        KIND.final_wait_ms()
+        self.turn_ends_ms + TELLS_MS
     }
 
     fn hear(&mut self, now_ms: i64, samples: &[i16]) {
@@ -274,6 +280,9 @@ impl Transcriber for Flux {
 
     fn close(&mut self, now_ms: i64) {
         self.pump(now_ms);
+        if self.turn.is_some() || self.waiting_ms.is_some() {
+            self.link.send_text(now_ms, r#"{"type":"ForceEndTurn"}"#);
+        }
         if let Some(change) = self.link.close(now_ms, Some(r#"{"type":"CloseStream"}"#)) {
             self.changed(now_ms, change);
         }

@@ -60,12 +60,12 @@ impl TranscriberKind {
     }
 
     /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
-    /// has no such figure, because it ends the turn itself: after `flux::TURN_END_MS` without speech at the latest.
+    /// has no such figure, because it ends the turn itself: after [`TranscriberSettings::turn_ends_ms`] without speech at the latest.
     #[must_use]
     pub const fn final_wait_ms(self) -> i64 {
         match self {
             Self::Deepgram => 350,
-            Self::DeepgramFlux => flux::TURN_END_MS + 500,
+            Self::DeepgramFlux => 3_000 + flux::TELLS_MS,
             Self::OpenaiFile => 2_010,
             Self::OpenaiRealtime => 1_660,
         }
@@ -96,6 +96,8 @@ pub struct TranscriberSettings {
     pub language: Option<String>,
     /// Words that the person is likely to say.
     pub keyterms: Vec<String>,
+    /// The silence after which a turn is over in any case, for a provider that decides when a turn ends.
+    pub turn_ends_ms: i64,
 }
 
 impl TranscriberSettings {
@@ -157,6 +159,7 @@ mod tests {
             api_key: Secret::new("k"),
             model: String::new(),
             language: Some("de-CH".into()),
+            turn_ends_ms: 3_000,
             keyterms: [" Sidetone\n ", "", "\0"].map(str::to_owned).to_vec(),
         };
         assert_eq!(settings.primary_language().as_deref(), Some("de"));
@@ -175,6 +178,7 @@ mod tests {
                 api_key: Secret::new("k"),
                 model: "m".into(),
                 language: None,
+                turn_ends_ms: 3_000,
                 keyterms: vec![],
             };
             let transcriber = new(kind, settings, Rate::Khz8);

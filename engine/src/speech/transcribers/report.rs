@@ -140,6 +140,7 @@ mod tests {
             model: "m".into(),
             language: None,
             keyterms: vec![],
+            turn_ends_ms: 3_000,
         };
         Reporter::new(TranscriberKind::Deepgram, &settings)
     }

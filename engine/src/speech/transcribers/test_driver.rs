@@ -22,6 +22,7 @@ pub(super) fn settings(model: &str) -> TranscriberSettings {
         model: model.into(),
         language: Some("en-GB".into()),
         keyterms: vec!["Sidetone".into(), "blue whale".into()],
+        turn_ends_ms: 3_000,
     }
 }
 

@@ -64,12 +64,13 @@ impl Voice {
 
     /// Whether words over the assistant's speech are a turn of the person, which interrupts it. At most this much of them may
     /// be its echo: the first word of one is also a word that people say, so it waits for more.
-    fn interrupts(&self, text: &str, echo_at_most: Echo) -> bool {
-        // "Yes" at the end of a question is no acknowledgement, and all that there is to say.
-        let is_enough = self.person.is_answer
+    pub(super) fn interrupts(&self, text: &str, echo_at_most: Echo) -> bool {
+        // "Yes" at the end of a question is no acknowledgement, and all that there is to say. "Coffee", after "tea or
+        // coffee?", is no echo.
+        self.person.is_answer
             || words_of(text).len() >= self.turn_taking.interruption_words_min
-                && !self.is_acknowledgement(text);
-        is_enough && echo(text, &self.spoken_text) <= echo_at_most
+                && !self.is_acknowledgement(text)
+                && echo(text, &self.spoken_text) <= echo_at_most
     }
 
     fn is_acknowledgement(&self, text: &str) -> bool {

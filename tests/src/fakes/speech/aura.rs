@@ -11,6 +11,10 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
     {
         return Err("unsupported parameters".into());
     }
+    let speed = opened.query("speed").map_or(Ok(1.0), str::parse::<f64>)?;
+    if !(0.7..=1.5).contains(&speed) {
+        return Err("speed is out of range".into());
+    }
     tell(socket, &json!({"type": "Metadata", "request_id": "r1", "model_name": opened.query("model")}))?;
     let (mut waiting, mut sequence) = (String::new(), 0);
     while let Some(message) = next(socket) {

@@ -42,6 +42,10 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
         if !is_known {
             return Err("unsupported parameters".into());
         }
+        let speed = message["generation_config"]["speed"].as_f64().unwrap_or(1.0);
+        if !(0.6..=1.5).contains(&speed) {
+            return Err("speed is out of range".into());
+        }
         let rate = rate(format["sample_rate"].as_u64())?;
         let text = message["transcript"].as_str().ok_or("no transcript")?;
         let said_ms = contexts.entry(id.clone()).or_default();

@@ -40,6 +40,10 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened) -> Result<(), Over> {
             if text != " " {
                 return Err("a context begins with a blank".into());
             }
+            let speed = message["voice_settings"]["speed"].as_f64().unwrap_or(1.0);
+            if !(0.7..=1.2).contains(&speed) {
+                return Err("speed is out of range".into());
+            }
             contexts.insert(id.to_owned());
             if contexts.len() > CONTEXTS_MAX {
                 return Err("Maximum simultaneous contexts exceeded".into());

@@ -32,6 +32,10 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
     if !opened.query("model").is_some_and(|name| name.starts_with("flux-")) {
         return Err("unsupported model".into());
     }
+    let ends_ms = opened.query("eot_timeout_ms").and_then(|ms| ms.parse::<i64>().ok());
+    if ends_ms.is_some_and(|ms| !(500..=10_000).contains(&ms)) {
+        return Err("eot_timeout_ms is out of range".into());
+    }
     tell(socket, &json!({"type": "Connected", "request_id": "r1", "sequence_id": 0}))?;
     let (mut sequence, mut index, mut received, mut heard_ms, mut untold_ms) = (0, 0, 0, 0, 0);
     let mut turn: Option<Turn> = None;
@@ -41,7 +45,16 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
             Message::Binary(bytes) => bytes,
             message => match serde_json::from_str::<Value>(message.to_text()?)?["type"].as_str() {
                 Some("CloseStream") => return Ok(()),
-                Some("Configure" | "ForceEndTurn") => continue,
+                Some("Configure") => continue,
+                Some("ForceEndTurn") => {
+                    if let Some(open) = turn.take() {
+                        said.heard(&term, open.loud_ms);
+                        let window = (index, rate.ms_of(received));
+                        tell(socket, &turn_info(sequence + 1, window, "EndOfTurn", &open.text()))?;
+                        (sequence, index) = (sequence + 1, index + 1);
+                    }
+                    continue;
+                }
                 _ => return Err("unknown message".into()),
             },
         };
@@ -89,18 +102,19 @@ pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(
             }
             for (event, transcript) in events {
                 sequence += 1;
-                tell(
-                    socket,
-                    &json!({
-                        "type": "TurnInfo", "request_id": "r1", "sequence_id": sequence, "event": event,
-                        "turn_index": index, "audio_window_start": 0.0,
-                        "audio_window_end": rate.ms_of(received) as f64 / 1_000.0,
-                        "transcript": transcript, "words": [], "end_of_turn_confidence": 0.8,
-                    }),
-                )?;
+                tell(socket, &turn_info(sequence, (index, rate.ms_of(received)), event, &transcript))?;
                 index += i64::from(event == "EndOfTurn");
             }
         }
     }
     Ok(())
+}
+
+/// What Flux tells, of a turn with this index that was heard until then in ms.
+fn turn_info(sequence: i64, (index, until_ms): (i64, i64), event: &str, transcript: &str) -> Value {
+    json!({
+        "type": "TurnInfo", "request_id": "r1", "sequence_id": sequence, "event": event,
+        "turn_index": index, "audio_window_start": 0.0, "audio_window_end": until_ms as f64 / 1_000.0,
+        "transcript": transcript, "words": [], "end_of_turn_confidence": 0.8,
+    })
 }

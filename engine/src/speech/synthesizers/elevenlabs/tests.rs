@@ -10,7 +10,7 @@ fn bench() -> Bench {
 }
 
 fn init(context: &str) -> Value {
-    json!({ "text": " ", "context_id": context, "voice_settings": { "speed": 1.5 } })
+    json!({ "text": " ", "context_id": context, "voice_settings": { "speed": 1.2 } })
 }
 
 fn text_of(context: &str, text: &str) -> Value {

@@ -11,6 +11,7 @@ fn settings(base_url: &str) -> TranscriberSettings {
         model: "m".into(),
         language: None,
         keyterms: vec![],
+        turn_ends_ms: 3_000,
     }
 }
 

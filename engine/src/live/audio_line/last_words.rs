@@ -1,0 +1,61 @@
+//! The end of a call: what the caller was saying, and the keys that were not reported.
+use super::AudioLine;
+use crate::live::peer::PeerEvent;
+use crate::speech::exchange::{Arrival, ExchangeId, SpeechService};
+use crate::speech::voice::VoiceEvent;
+
+/// The row of a call that ended before the last words of its caller were understood.
+const NOT_UNDERSTOOD: &str =
+    "The caller was speaking when the call ended, and the transcriber had not answered a moment later";
+
+impl AudioLine {
+    /// The call is over: nothing more is heard or spoken. Continue with [`awaits_last_words`](Self::awaits_last_words).
+    pub fn end(&mut self, now_ms: i64) {
+        if self.ended_at_ms.is_none() {
+            self.keys_at_ms = now_ms;
+            self.report_keys(now_ms);
+            self.ended_at_ms = Some(now_ms);
+            self.voice.close(now_ms);
+        }
+    }
+
+    /// When [`tick_after_the_end`](Self::tick_after_the_end) is due, while the caller's last words are awaited.
+    #[must_use]
+    pub fn awaits_last_words(&self) -> Option<i64> {
+        self.voice.awaits_last_words()
+    }
+
+    /// Something arrived from a speech provider after the end.
+    pub fn arrived_after_the_end(
+        &mut self,
+        now_ms: i64,
+        service: SpeechService,
+        id: ExchangeId,
+        arrival: Arrival,
+    ) {
+        self.voice.arrived_after_the_end(now_ms, service, id, arrival);
+    }
+
+    /// Time has passed after the end.
+    pub fn tick_after_the_end(&mut self, now_ms: i64) {
+        self.voice.tick_after_the_end(now_ms);
+    }
+
+    /// What the caller said and pressed last, as far as it is known by now.
+    pub fn take_last_words(&mut self) -> Vec<PeerEvent> {
+        let Some(ended_at_ms) = self.ended_at_ms else { return Vec::new() };
+        let mut last: Vec<_> = self.events.drain(..).collect();
+        for event in self.voice.take_last_words(ended_at_ms) {
+            match event {
+                VoiceEvent::Said { text, duration_ms, silence_ms } => {
+                    last.push(PeerEvent::Said { text, duration_ms, silence_ms });
+                }
+                VoiceEvent::Failed(failure) => self.failures.push(failure),
+                VoiceEvent::NotUnderstood => last.push(PeerEvent::Note(NOT_UNDERSTOOD.to_owned())),
+                _ => {}
+            }
+        }
+        last.retain(|event| event.clone().into_input().counts_after_the_end());
+        last
+    }
+}

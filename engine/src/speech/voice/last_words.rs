@@ -1,0 +1,66 @@
+//! What the person said last, which is understood only after the call has ended.
+use super::{Ear, Voice, VoiceEvent};
+use crate::speech::echo::Echo;
+use crate::speech::exchange::{Arrival, ExchangeId, SpeechService};
+use crate::speech::listener::Heard;
+
+impl Voice {
+    /// Something arrived on an exchange after [`close`](Self::close).
+    pub fn arrived_after_the_end(
+        &mut self,
+        now_ms: i64,
+        service: SpeechService,
+        id: ExchangeId,
+        arrival: Arrival,
+    ) {
+        if let (SpeechService::Transcriber, Ear::Speech(listener)) = (service, &mut self.ear) {
+            listener.arrived(now_ms, id, arrival);
+        }
+    }
+
+    /// Time has passed after [`close`](Self::close).
+    pub fn tick_after_the_end(&mut self, now_ms: i64) {
+        if let Ear::Speech(listener) = &mut self.ear {
+            listener.tick(now_ms);
+        }
+    }
+
+    /// When the next tick is due, while the words of the person are awaited after [`close`](Self::close).
+    #[must_use]
+    pub fn awaits_last_words(&self) -> Option<i64> {
+        match &self.ear {
+            Ear::Speech(listener) if listener.awaits_words() => listener.poll_timeout(),
+            Ear::Speech(_) | Ear::Tone(_) => None,
+        }
+    }
+
+    /// What the person said last, in a call that ended at `ended_at_ms`: [`VoiceEvent::Said`], [`VoiceEvent::Failed`], and
+    /// [`VoiceEvent::NotUnderstood`] if words were awaited in vain.
+    pub fn take_last_words(&mut self, ended_at_ms: i64) -> Vec<VoiceEvent> {
+        let mut events = Vec::new();
+        if let Ear::Speech(listener) = &mut self.ear {
+            listener.end_turn();
+        }
+        while let Ear::Speech(listener) = &mut self.ear
+            && let Some(heard) = listener.poll_heard()
+        {
+            match heard {
+                // "mhm", or an echo: no turn while the call went on, either.
+                Heard::Said { text, .. } if self.is_speaking() && !self.interrupts(&text, Echo::Possible) => {
+                }
+                Heard::Said { text, duration_ms, until_ms } => {
+                    let silence_ms = (ended_at_ms - until_ms).max(0);
+                    events.push(VoiceEvent::Said { text, duration_ms, silence_ms });
+                }
+                Heard::Failed(failure) => events.push(VoiceEvent::Failed(failure)),
+                Heard::NotUnderstood => events.push(VoiceEvent::NotUnderstood),
+                _ => {}
+            }
+        }
+        // One reason is enough.
+        if events.iter().any(|event| matches!(event, VoiceEvent::Failed(_))) {
+            events.retain(|event| *event != VoiceEvent::NotUnderstood);
+        }
+        events
+    }
+}
