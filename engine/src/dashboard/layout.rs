@@ -33,7 +33,7 @@ const SETTINGS: &[&str] =
 const BAR: usize = 4;
 
 /// Names in paths and queries whose values are whole numbers.
-const WHOLE: &[&str] = &["limit", "page", "revision"];
+const WHOLE: &[&str] = &["days", "limit", "page", "revision"];
 
 /// The parameter of a page's address that names the delivery which was queued.
 pub const DELIVERY: &str = "delivery";

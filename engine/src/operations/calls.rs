@@ -3,6 +3,7 @@ pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod hang_up;
 pub(crate) mod list;
+pub(crate) mod over_time;
 pub(crate) mod place;
 pub(crate) mod recording;
 pub(crate) mod waveform;

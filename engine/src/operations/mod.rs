@@ -98,6 +98,7 @@ pub static OPERATIONS: &[Operation] = table![
     ],
     "Calls" => [
         calls::list::OPERATION,
+        calls::over_time::OPERATION,
         calls::get::OPERATION,
         calls::place::OPERATION,
         calls::hang_up::OPERATION,

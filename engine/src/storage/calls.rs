@@ -8,6 +8,7 @@ pub(crate) mod call;
 mod enums;
 pub(crate) mod filter;
 pub(crate) mod list;
+pub(crate) mod over_time;
 mod rollup;
 pub mod search;
 pub(crate) mod stats;

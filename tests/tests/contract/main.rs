@@ -12,6 +12,7 @@ mod auth;
 mod bad_input;
 mod call_properties;
 mod call_search;
+mod call_statistics;
 mod calls;
 mod carriers;
 mod dashboard;

@@ -60,5 +60,9 @@ pub const IDEMPOTENCY_WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
 pub const STALE_ATTEMPTS_MAX: u32 = 200;
 /// How often the holder of a call's lease repeats a write that the carrier's reports made stale.
 pub const LEASED_ATTEMPTS_MAX: u32 = 8;
+/// Days of the statistics over time, without a parameter.
+pub const STATISTICS_DAYS_DEFAULT: i64 = 30;
+/// Days of the statistics over time.
+pub const STATISTICS_DAYS_MAX: i64 = 90;
 /// Calls of which the statistics count how long the caller waited: the latest.
 pub const WAITS_CALLS_MAX: i64 = 1_000;

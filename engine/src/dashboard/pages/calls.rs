@@ -41,7 +41,6 @@ pub const OF_CALL: &[(&str, &[&str])] = &[
     ("outcome", &[]),
     ("ended_reason", &[]),
     ("fault", &[]),
-    ("waits_ms", &[]),
     ("transcript", &["role", "text"]),
     ("analysis", &["summary"]),
     ("costs", &["total_microusd"]),

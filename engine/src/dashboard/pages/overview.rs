@@ -8,8 +8,8 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::calls::{self, tone, why};
 use crate::dashboard::pages::chart::{self, Label, Series};
 use crate::dashboard::pages::parts::{
-    Tone, at, counted, day, empty, grouped, length, link, list, money, name_of, number, read, section, span,
-    status, table, text, when,
+    Tone, address_of, asked, at, counted, day, empty, grouped, length, link, list, money, name_of, number,
+    read, section, span, status, table, text, when,
 };
 use crate::dashboard::pages::{choices_of, read_of};
 
@@ -18,16 +18,17 @@ pub const PAGE: Page = Page {
     path: "/dashboard",
     title: "Overview",
     reads: &[
-        Read { operation: "list_calls", query: &[], fixed: &[("limit", "200")], after: "" },
+        Read { operation: "list_calls", query: &[], fixed: &[("limit", "50")], after: "" },
         Read { operation: "list_simulation_runs", query: &[], fixed: &[("limit", "50")], after: "" },
         read_of("get_workspace"),
         read_of("list_assistants"),
         choices_of("list_simulations"),
-        // How many of all calls are simulated.
+        Read { operation: "get_call_statistics", query: &["days"], fixed: &[("days", DAYS)], after: "" },
+        // A failure among many calls is not among the latest.
         Read {
             operation: "list_calls",
             query: &[],
-            fixed: &[("source", "simulation"), ("limit", "1")],
+            fixed: &[("outcome", "failed"), ("limit", "8")],
             after: "",
         },
     ],
@@ -35,20 +36,29 @@ pub const PAGE: Page = Page {
     render,
 };
 
-/// How much of what failed is shown.
-const FAILED_MAX: usize = 8;
+/// The days that are shown unless the address says otherwise, and what can be chosen.
+const DAYS: &str = "7";
+const DAYS_CHOICES: [&str; 3] = ["2", DAYS, "30"];
+
+/// How much of what failed, and of the latest calls, is shown.
+const SHOWN_MAX: usize = 8;
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let (calls, runs, workspace, assistants) =
         (read(answers, 0), read(answers, 1), read(answers, 2), read(answers, 3));
     let rows = list(calls, "calls");
     let nothing = list(assistants, "").is_empty() && rows.is_empty();
-    let bars = Bars::over(frame, rows);
+    let period = Period::of(frame, read(answers, 5));
     let strip = Strip {
         title: "Overview".to_owned(),
         action: (!nothing)
             .then(|| html! { a.button.primary href="/dashboard/assistants/new" { "Create assistant" } }),
-        calls: vec![Call::of("list_calls"), Call::of("list_simulation_runs"), Call::of("get_workspace")],
+        calls: vec![
+            Call::of("get_call_statistics").queried("days", period.days),
+            Call::of("list_calls"),
+            Call::of("list_simulation_runs"),
+            Call::of("get_workspace"),
+        ],
         ..Strip::default()
     };
     layout::page(
@@ -60,22 +70,24 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
             }
             @if nothing { (first_steps()) }
             @else {
-                (figures(calls, number(read(answers, 5), "stats/total"), workspace))
                 @if rows.is_empty() {
+                    (figures(&period, workspace))
                     (empty("No calls yet. Open an assistant and talk to it: the conversation appears here.",
                         Some(("/dashboard/assistants", "Go to assistants")), ("testing.md", "Ways to test")))
                 } @else {
+                    (ranges(frame, &period))
+                    (figures(&period, workspace))
                     div.half {
-                        (section("Outcomes", html! { (outcomes(&bars, rows)) (zone(&bars)) }))
-                        (section("Cost", html! { (costs(&bars, rows)) (zone(&bars)) }))
+                        (section("Outcomes", html! { (outcomes(&period)) (zone(&period)) }))
+                        (section("Cost", html! { (costs(&period)) (zone(&period)) }))
                     }
-                    (latency(&bars, calls, rows))
+                    (latency(&period))
                 }
-                (failed(frame, rows, list(runs, "runs"), assistants, read(answers, 4)))
+                (failed(frame, [list(read(answers, 6), "calls"), rows], list(runs, "runs"), assistants, read(answers, 4)))
                 @if !rows.is_empty() {
                     section.part {
                         div.row { h2 { "Latest calls" } a href="/dashboard/calls" { "All calls" } }
-                        (calls::rows_of(frame, rows.get(..rows.len().min(8)).unwrap_or_default(), assistants))
+                        (calls::rows_of(frame, rows.get(..rows.len().min(SHOWN_MAX)).unwrap_or_default(), assistants))
                     }
                 }
             }
@@ -93,22 +105,86 @@ fn first_steps() -> Markup {
     }
 }
 
-fn figures(calls: &Value, simulated: i64, workspace: &Value) -> Markup {
-    let stats = at(calls, "stats");
-    let (total, failed) = (number(stats, "total"), number(stats, "by_outcome/failed"));
+/// The time that the figures and the charts are of.
+struct Period<'a> {
+    days: &'a str,
+    statistics: &'a Value,
+    intervals: &'a [Value],
+}
+
+impl<'a> Period<'a> {
+    fn of(frame: &'a Frame, statistics: &'a Value) -> Self {
+        let days = Some(asked(frame, "days")).filter(|days| !days.is_empty()).unwrap_or(DAYS);
+        Self { days, statistics, intervals: list(statistics, "intervals") }
+    }
+
+    fn has_days(&self) -> bool {
+        number(self.statistics, "interval_ms") >= 24 * 3_600_000
+    }
+
+    /// `the last 7 days`
+    fn words(&self) -> String {
+        format!("the last {}", counted(self.days.parse().unwrap_or_default(), "day"))
+    }
+
+    fn each(&self, path: &str) -> Vec<i64> {
+        self.intervals.iter().map(|interval| number(interval, path)).collect()
+    }
+
+    fn sum(&self, path: &str) -> i64 {
+        self.intervals.iter().map(|interval| number(interval, path)).sum()
+    }
+
+    /// The start, as the filter of the call log takes it.
+    fn date_from(&self) -> &'a str {
+        let from = text(self.statistics, "from");
+        from.strip_suffix("T00:00:00.000Z").unwrap_or(from)
+    }
+
+    fn labels(&self) -> Vec<Label> {
+        let label = |interval: &Value| {
+            let at = text(interval, "starts_at");
+            let minutes = |from: usize| at.get(from..16).unwrap_or_default();
+            if self.has_days() {
+                return Label { text: time::from(at).map(day).unwrap_or_default(), at: None };
+            }
+            Label { text: format!("{} UTC", minutes(11)), at: Some(format!("{}Z", minutes(0))) }
+        };
+        self.intervals.iter().map(label).collect()
+    }
+}
+
+/// The time that is shown, and the choice of it.
+fn ranges(frame: &Frame, period: &Period<'_>) -> Markup {
+    html! {
+        div.row {
+            h2 { "The last " (counted(period.days.parse().unwrap_or_default(), "day")) }
+            nav.row aria-label="Time" {
+                @for days in DAYS_CHOICES {
+                    a.button href=(address_of(frame, &[("days", if days == DAYS { "" } else { days })])) aria-current=[(days == period.days).then_some("true")] { (days) " days" }
+                }
+            }
+        }
+    }
+}
+
+fn figures(period: &Period<'_>, workspace: &Value) -> Markup {
+    let (total, simulated) = (period.sum("total"), period.sum("by_source/simulation"));
+    let (completed, failed) = (period.sum("by_outcome/completed"), period.sum("by_outcome/failed"));
     let limit = at(workspace, "monthly_spend_limit_microusd").as_i64();
+    let log = |filter: &str| format!("/dashboard/calls?date_from={}&{filter}", period.date_from());
     html! {
         dl.figures {
             div {
                 dt { "Calls" }
                 dd {
                     (grouped(total))
-                    @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href="/dashboard/calls?source=simulation" { (grouped(simulated)) " simulated" } } }
+                    @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href=(log("source=simulation")) { (grouped(simulated)) " simulated" } } }
                 }
             }
-            div { dt { "Completed" } dd { (grouped(number(stats, "by_outcome/completed"))) @if total > 0 { small { (number(stats, "by_outcome/completed") * 100 / total) " % of all" } } } }
-            div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href="/dashboard/calls?outcome=failed" { "Show them" } } } } }
-            div { dt { "Average length" } dd { (length(number(stats, "average_duration_ms"))) } }
+            div { dt { "Completed" } dd { (grouped(completed)) @if total > 0 { small { (completed * 100 / total) " % of all" } } } }
+            div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href=(log("outcome=failed")) { "Show them" } } } } }
+            div { dt { "Average length" } dd { (length(if total > 0 { period.sum("total_duration_ms") / total } else { 0 })) } }
             div {
                 dt { "Spent this month" }
                 dd {
@@ -120,105 +196,52 @@ fn figures(calls: &Value, simulated: i64, workspace: &Value) -> Markup {
     }
 }
 
-/// The time of the calls, cut into bars: hours where they are all of two days, else days.
-struct Bars {
-    first_ms: i64,
-    each_ms: i64,
-    count: usize,
-}
-
-impl Bars {
-    fn over(frame: &Frame, rows: &[Value]) -> Self {
-        let oldest =
-            rows.iter().filter_map(|call| time::from(text(call, "started_at"))).min().unwrap_or(frame.now_ms);
-        let day = 24 * 3_600_000;
-        let each_ms = if frame.now_ms - oldest > 2 * day { day } else { day / 24 };
-        let last = frame.now_ms.div_euclid(each_ms);
-        let count = (last - oldest.div_euclid(each_ms) + 1).clamp(if each_ms == day { 7 } else { 12 }, 48);
-        Self { first_ms: (last - count + 1) * each_ms, each_ms, count: usize::try_from(count).unwrap_or(1) }
-    }
-
-    const fn are_days(&self) -> bool {
-        self.each_ms > 3_600_000
-    }
-
-    fn of(&self, call: &Value) -> Option<usize> {
-        let ms = time::from(text(call, "started_at"))? - self.first_ms;
-        usize::try_from(ms.div_euclid(self.each_ms)).ok().filter(|at| *at < self.count)
-    }
-
-    fn sum(&self, rows: &[Value], value: impl Fn(&Value) -> i64) -> Vec<i64> {
-        let mut sums = vec![0; self.count];
-        for call in rows {
-            if let Some(sum) = self.of(call).and_then(|at| sums.get_mut(at)) {
-                *sum += value(call);
-            }
-        }
-        sums
-    }
-
-    fn labels(&self) -> Vec<Label> {
-        let label = |ms: i64| match self.each_ms {
-            3_600_000 => {
-                let at = time::format(ms);
-                let minutes = |from: usize| at.get(from..16).unwrap_or_default();
-                Label { text: format!("{} UTC", minutes(11)), at: Some(format!("{}Z", minutes(0))) }
-            }
-            _ => Label { text: day(ms), at: None },
-        };
-        (0_i64..).take(self.count).map(|at| label(self.first_ms + at * self.each_ms)).collect()
-    }
-}
-
 /// Days of a chart begin in UTC: the server does not know the viewer's zone.
-fn zone(bars: &Bars) -> Markup {
-    html! { @if bars.are_days() { p.help { "Each bar is a day in UTC." } } }
+fn zone(period: &Period<'_>) -> Markup {
+    html! { p.help { @if period.has_days() { "Each bar is a day in UTC." } @else { "Each bar is three hours." } } }
 }
 
-fn outcomes(bars: &Bars, rows: &[Value]) -> Markup {
-    let of = |tones: &'static [Tone]| bars.sum(rows, |call| i64::from(tones.contains(&tone(call))));
+fn outcomes(period: &Period<'_>) -> Markup {
+    let of = |names: &[&str]| {
+        let each: Vec<_> = names.iter().map(|name| period.each(&format!("by_outcome/{name}"))).collect();
+        let sum = |at: usize| each.iter().filter_map(|counts| counts.get(at)).sum();
+        (0..period.intervals.len()).map(sum).collect::<Vec<i64>>()
+    };
+    let told = of(&["completed", "no_answer", "busy", "voicemail", "failed"]);
+    // Cancelled, or not over yet.
+    let other = period.each("total").iter().zip(&told).map(|(total, told)| total - told).collect();
     let series = [
-        Series { class: "f-accent o3", name: "Completed", counts: of(&[Tone::Good]) },
-        Series { class: "f-warn", name: "Not reached", counts: of(&[Tone::Warn]) },
-        Series { class: "f-quiet", name: "Other", counts: of(&[Tone::Quiet, Tone::Live]) },
-        Series { class: "f-bad", name: "Failed", counts: of(&[Tone::Bad]) },
+        Series { class: "f-accent o3", name: "Completed", counts: of(&["completed"]) },
+        Series { class: "f-warn", name: "Not reached", counts: of(&["no_answer", "busy", "voicemail"]) },
+        Series { class: "f-quiet", name: "Other", counts: other },
+        Series { class: "f-bad", name: "Failed", counts: of(&["failed"]) },
     ];
     let series: Vec<Series> =
         series.into_iter().filter(|part| part.counts.iter().any(|count| *count > 0)).collect();
-    chart::bars(&format!("Outcomes of the latest {} calls over time", rows.len()), &bars.labels(), &series)
+    chart::bars(&format!("Outcomes of the calls of {}, over time", period.words()), &period.labels(), &series)
 }
 
-fn costs(bars: &Bars, rows: &[Value]) -> Markup {
-    let sums = bars.sum(rows, |call| number(call, "costs/total_microusd"));
-    let total: i64 = sums.iter().sum();
-    let (largest, labels) = (sums.iter().copied().max().unwrap_or_default(), bars.labels());
+fn costs(period: &Period<'_>) -> Markup {
+    let sums = period.each("total_cost_microusd");
+    let (total, largest): (i64, i64) = (sums.iter().sum(), sums.iter().copied().max().unwrap_or_default());
     let about = format!(
-        "{} for the latest {}, at most {} {}",
+        "{} for {}, at most {} in {}",
         money(total),
-        counted(i64::try_from(rows.len()).unwrap_or_default(), "call"),
+        counted(period.sum("total"), "call"),
         money(largest),
-        if bars.are_days() { "in a day" } else { "in an hour" }
+        if period.has_days() { "a day" } else { "three hours" }
     );
-    chart::plain_bars(&about, &labels, &sums, &money)
+    chart::plain_bars(&about, &period.labels(), &sums, &money)
 }
 
-/// How long callers waited for answers: percentiles of the latest calls, and over time.
-fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
-    let waits = at(calls, "stats/waits");
-    let mut each: Vec<Vec<i64>> = vec![Vec::new(); bars.count];
-    for call in rows {
-        if let Some(waits) = bars.of(call).and_then(|at| each.get_mut(at)) {
-            waits.extend(list(call, "waits_ms").iter().filter_map(Value::as_i64));
-        }
-    }
-    let over_time: Vec<Option<[i64; 2]>> = each
-        .iter_mut()
-        .map(|waits| {
-            waits.sort_unstable();
-            let percentile =
-                |percent: usize| waits.get((waits.len() * percent).div_ceil(100).saturating_sub(1));
-            Some([*percentile(50)?, *percentile(95)?])
-        })
+/// How long callers waited for answers: percentiles of the calls of the period, and over time.
+fn latency(period: &Period<'_>) -> Markup {
+    let waits = at(period.statistics, "waits");
+    let percentile = |interval: &Value, name: &str| at(interval, &format!("waits/{name}_ms")).as_i64();
+    let over_time: Vec<Option<[i64; 2]>> = period
+        .intervals
+        .iter()
+        .map(|interval| Some([percentile(interval, "p50")?, percentile(interval, "p95")?]))
         .collect();
     html! {
         @if number(waits, "turns") > 0 {
@@ -229,17 +252,24 @@ fn latency(bars: &Bars, calls: &Value, rows: &[Value]) -> Markup {
                     }
                     div { dt { "Answers" } dd { (grouped(number(waits, "turns"))) } }
                 }
-                @if over_time.iter().any(Option::is_some) {
-                    (chart::percentiles(&format!("How long callers of the latest {} calls waited, over time", rows.len()), ["p50", "p95"], &bars.labels(), &over_time, &span))
-                }
+                (chart::percentiles(&format!("How long callers of {} waited, over time", period.words()), ["p50", "p95"], &period.labels(), &over_time, &span))
             }))
         }
     }
 }
 
-fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value, simulations: &Value) -> Markup {
+/// What failed: the calls that did, those of the latest that went wrong otherwise, and runs.
+fn failed(
+    frame: &Frame,
+    calls: [&[Value]; 2],
+    runs: &[Value],
+    assistants: &Value,
+    simulations: &Value,
+) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
-    for call in calls.iter().filter(|call| tone(call) == Tone::Bad).take(FAILED_MAX) {
+    let [failed, latest] = calls;
+    let others = latest.iter().filter(|call| text(call, "outcome") != "failed" && tone(call) == Tone::Bad);
+    for call in failed.iter().chain(others.take(SHOWN_MAX)) {
         rows.push((text(call, "started_at"), html! {
             td.fit.wide { (when(frame, text(call, "started_at"))) }
             td.fit { (status(Tone::Bad, "Call failed")) }
@@ -248,7 +278,7 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value, si
         }));
     }
     let bad = |run: &&Value| at(run, "passed") == false || text(run, "status") == "error";
-    for run in runs.iter().filter(bad).take(FAILED_MAX) {
+    for run in runs.iter().filter(bad).take(SHOWN_MAX) {
         let error = text(run, "error/message");
         rows.push((
             text(run, "created_at"),
@@ -267,11 +297,11 @@ fn failed(frame: &Frame, calls: &[Value], runs: &[Value], assistants: &Value, si
     section(
         "What failed lately",
         html! {
-            @if rows.is_empty() { p.dim { "Nothing among the latest calls and runs." } }
+            @if rows.is_empty() { p.dim { "No call failed, and nothing among the latest runs." } }
             @else {
                 (table("What failed lately",
                     html! { th.wide scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Why" } th.wide scope="col" { "Assistant" } },
-                    html! { @for (_, row) in rows.iter().take(FAILED_MAX) { tr { (row) } } }))
+                    html! { @for (_, row) in rows.iter().take(SHOWN_MAX) { tr { (row) } } }))
             }
         },
     )

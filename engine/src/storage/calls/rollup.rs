@@ -10,7 +10,8 @@
 //! assistants.
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
-const DAY_MS: i64 = 24 * HOUR_MS;
+/// A day: one of the spans.
+pub const DAY_MS: i64 = 24 * HOUR_MS;
 /// The spans except all time, the longest first.
 pub const SPANS_MS: [i64; 4] = [64 * DAY_MS, 8 * DAY_MS, DAY_MS, 3 * HOUR_MS];
 /// The shortest span.

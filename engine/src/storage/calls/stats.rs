@@ -51,7 +51,7 @@ pub struct BySentiment {
 }
 
 impl ByOutcome {
-    fn of(&mut self, outcome: Outcome) -> &mut i64 {
+    pub(super) fn of(&mut self, outcome: Outcome) -> &mut i64 {
         match outcome {
             Outcome::Completed => &mut self.completed,
             Outcome::NoAnswer => &mut self.no_answer,
