@@ -244,9 +244,13 @@ fn an_assistant_that_is_never_heard_ends_the_call() {
 /// Who says something and hangs up in the middle of it, or at once after it, has said it.
 #[test]
 fn words_before_a_hang_up_are_in_the_transcript() {
-    let transcribers =
-        ["fake/scribe", "deepgram/nova-3", "deepgram/flux-general-en", "live/gpt-live-transcribe"];
-    at_once(transcribers.map(str::to_owned).into_iter(), |transcriber| {
+    const TRANSCRIBERS: [(&str, &str); 4] = [
+        ("fake/scribe", ""),
+        ("deepgram/nova-3", ""),
+        ("deepgram/flux-general-en", ""),
+        ("live/gpt-live-transcribe", ""),
+    ];
+    at_once(&TRANSCRIBERS, |transcriber, _| {
         let said = "When do you open on Saturday?";
         let (desk, id, mut person) = call("fake/alto", transcriber);
         let term = format!("term {}", desk.number);
