@@ -24,7 +24,7 @@ const CODE_PATH: &str = "/dashboard/sign-in/code";
 /// Where people land.
 pub(super) const HOME: &str = "/dashboard";
 
-/// The forms of somebody without a session, below [`SIGN_IN_PATH`]. No other one is answered, so whoever checks these checks
+/// The forms of somebody without a session, below `SIGN_IN_PATH`. No other one is answered, so whoever checks these checks
 /// them all.
 pub const FORMS: &[&str] = &["", "/code", "/link"];
 /// What the operator's key is sent to: no form, and no cookie counts.
