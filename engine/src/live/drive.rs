@@ -230,7 +230,7 @@ impl<'a> Drive<'a> {
             for failure in peer.take_speech_failures() {
                 self.speech_failed(failure);
             }
-            self.note_cut_recording(self.now_ms());
+            self.note_cut_recording();
         }
     }
 
@@ -409,7 +409,7 @@ impl<'a> Drive<'a> {
             let message = format!("The assistant's speech failed: {}", failure.message);
             self.failed(EndedReason::SpeechFailed.as_str(), message);
         }
-        self.handle(Input::Note { text: failure.message });
+        self.note(failure.message);
         if !failure.is_temporary {
             self.fault = Some(match failure.fault {
                 SpeechFault::Operator => CallFault::Operator,
@@ -420,11 +420,19 @@ impl<'a> Drive<'a> {
     }
 
     /// Tells in the transcript that the recording does not go on.
-    fn note_cut_recording(&mut self, at_ms: i64) {
+    fn note_cut_recording(&mut self) {
         if self.recording.take_cut() {
-            let text = "The recording ends here: it could not be stored in time".to_owned();
-            self.inputs.handle(&mut self.conversation, at_ms, Input::Note { text });
+            self.note("The recording ends here: it could not be stored in time".to_owned());
         }
+    }
+
+    /// Writes a note into the transcript. After the end, it changes nothing about when that was.
+    fn note(&mut self, text: String) {
+        let at_ms = match self.conversation.ended() {
+            Some(_) => self.conversation.now_ms(),
+            None => self.now_ms(),
+        };
+        self.inputs.handle(&mut self.conversation, at_ms, Input::Note { text });
     }
 
     /// Whether speech has cost more than the conversation may cost.

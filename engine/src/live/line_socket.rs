@@ -267,10 +267,11 @@ impl LineSocket<'_> {
     }
 
     /// Waits for what the caller said last. Who is still connected is not kept waiting.
-    async fn hear_out(&mut self) -> Vec<PeerEvent> {
+    async fn hear_out(&mut self, is_over: bool) -> Vec<PeerEvent> {
+        let waits = is_over || self.is_gone();
         self.peer.end(self.clock.now_ms());
         self.transmit();
-        let latest_ms = self.clock.now_ms() + if self.is_gone() { SPEECH_CLOSE_MS } else { 0 };
+        let latest_ms = self.clock.now_ms() + if waits { SPEECH_CLOSE_MS } else { 0 };
         while let Some(due_ms) = self.peer.awaits_last_words() {
             let now_ms = self.clock.now_ms();
             if now_ms >= latest_ms {
@@ -288,7 +289,7 @@ impl LineSocket<'_> {
             }
             self.transmit();
         }
-        self.peer.take_last_words()
+        self.peer.take_last_words(waits)
     }
 }
 
@@ -389,8 +390,8 @@ impl Peer for LineSocket<'_> {
         Box::pin(self.play_remaining())
     }
 
-    fn last_words(&mut self) -> BoxFuture<'_, Vec<PeerEvent>> {
-        Box::pin(self.hear_out())
+    fn last_words(&mut self, is_over: bool) -> BoxFuture<'_, Vec<PeerEvent>> {
+        Box::pin(self.hear_out(is_over))
     }
 
     fn end<'a>(&'a mut self, id: &'a CallId, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {

@@ -85,9 +85,9 @@ pub trait Peer: Movable {
     /// Returns what happened to them, each with its time.
     fn finish(&mut self) -> BoxFuture<'_, Vec<(i64, PeerEvent)>>;
 
-    /// The conversation has ended, and its lines are over: what the user said last, if it is understood in a moment. Counts
-    /// from the time of the end.
-    fn last_words(&mut self) -> BoxFuture<'_, Vec<PeerEvent>> {
+    /// The conversation has ended, and its lines are over: what the user said last. If the connection `is_over`, because they
+    /// hung up, it may be understood in a moment. Counts from the time of the end.
+    fn last_words(&mut self, _is_over: bool) -> BoxFuture<'_, Vec<PeerEvent>> {
         Box::pin(async { Vec::new() })
     }
 

@@ -45,6 +45,13 @@ pub enum Heard {
         /// When the last voice was.
         until_ms: i64,
     },
+    /// Words that belong to a turn that is over: its transcriber told them late.
+    SaidLate {
+        /// The words that were not told with it; never empty.
+        text: String,
+        /// When the last voice of the turn was.
+        until_ms: i64,
+    },
     /// Speech was lost; for good if the failure is not temporary.
     Failed(SpeechFailure),
 }
@@ -149,6 +156,8 @@ pub struct Listener {
     /// What was said in turns that are over here, and not for the provider, which detects turns: it tells these words again.
     told: Option<String>,
     unheard: Unheard,
+    /// The call has ended: nothing but results ends the turn.
+    is_closed: bool,
     heard: VecDeque<Heard>,
 }
 
@@ -170,6 +179,7 @@ impl Listener {
             late: VecDeque::new(),
             told: None,
             unheard: Unheard::default(),
+            is_closed: false,
             heard: VecDeque::new(),
         }
     }
@@ -302,11 +312,11 @@ impl Listener {
         if self.turn_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(turn) = self.turn.take()
         {
-            let text = turn.text();
             if self.transcriber.detects_turns() {
                 self.pending = 0;
-                if !text.is_empty() {
-                    join(self.told.get_or_insert_default(), &text);
+                // Its final words were kept from a turn that was lost: they do not come again.
+                if !turn.partial.is_empty() {
+                    join(self.told.get_or_insert_default(), &turn.partial);
                 }
             } else {
                 self.await_late_results(&turn);
@@ -347,6 +357,7 @@ impl Listener {
         if has_lost_all {
             self.pending = self.pending.min(1);
             self.late.truncate(self.pending);
+            self.told = None;
         }
         let is_late = !self.late.is_empty();
         let kept = self.turn.as_mut().filter(|_| !is_late).map(|turn| std::mem::take(&mut turn.partial));
@@ -408,7 +419,7 @@ impl Listener {
 
     /// When the turn ends. Not before there are words, while a result is to come.
     fn turn_ends_at_ms(&self) -> Option<i64> {
-        let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced)?;
+        let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced && !self.is_closed)?;
         let is_pending = self.pending > self.late.len();
         let text = turn.text();
         if is_pending && text.is_empty() {
@@ -427,7 +438,8 @@ impl Listener {
 
     /// When the turn has probably ended, if that is not reported yet.
     fn probably_ends_at_ms(&self) -> Option<i64> {
-        let turn = self.turn.as_ref().filter(|turn| !turn.is_voiced && !turn.is_probably_over)?;
+        let turn =
+            self.turn.as_ref().filter(|turn| !turn.is_voiced && !turn.is_probably_over && !self.is_closed)?;
         let is_complete = self.pending == self.late.len() && !turn.words.is_empty();
         (is_complete && !self.transcriber.detects_turns()).then_some(turn.voiced_until_ms + PROBABLY_ENDED_MS)
     }

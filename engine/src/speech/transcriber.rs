@@ -27,6 +27,11 @@ pub trait Transcriber: Movable {
         false
     }
 
+    /// Whether the provider that detects turns hears one that has not ended, whatever our own detector says.
+    fn is_in_turn(&self) -> bool {
+        false
+    }
+
     /// Whether there are words while the person speaks, or only when they have spoken.
     fn has_words_meanwhile(&self) -> bool {
         true

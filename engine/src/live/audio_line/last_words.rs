@@ -41,8 +41,8 @@ impl AudioLine {
         self.voice.tick_after_the_end(now_ms);
     }
 
-    /// What the caller said and pressed last, as far as it is known by now.
-    pub fn take_last_words(&mut self) -> Vec<PeerEvent> {
+    /// What the caller said and pressed last, as far as it is known by now, and whether that is all, if it was waited for.
+    pub fn take_last_words(&mut self, was_awaited: bool) -> Vec<PeerEvent> {
         let Some(ended_at_ms) = self.ended_at_ms else { return Vec::new() };
         let mut last: Vec<_> = self.events.drain(..).collect();
         for event in self.voice.take_last_words(ended_at_ms) {
@@ -51,7 +51,9 @@ impl AudioLine {
                     last.push(PeerEvent::Said { text, duration_ms, silence_ms });
                 }
                 VoiceEvent::Failed(failure) => self.failures.push(failure),
-                VoiceEvent::NotUnderstood => last.push(PeerEvent::Note(NOT_UNDERSTOOD.to_owned())),
+                VoiceEvent::NotUnderstood if was_awaited => {
+                    last.push(PeerEvent::Note(NOT_UNDERSTOOD.to_owned()))
+                }
                 _ => {}
             }
         }

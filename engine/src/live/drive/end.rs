@@ -4,7 +4,7 @@ use futures_util::stream::FuturesUnordered;
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
 use crate::base::time::Timestamp;
-use crate::conversation::{EndedReason, Input};
+use crate::conversation::EndedReason;
 use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
@@ -46,7 +46,7 @@ impl Drive<'_> {
         self.finish_lines(peer, reason).await;
         self.take_segments(peer, true);
         self.recording.finish().await;
-        self.note_cut_recording(self.conversation.now_ms());
+        self.note_cut_recording();
         let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
         let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
         (reason, turns)
@@ -75,14 +75,15 @@ impl Drive<'_> {
             self.pass_on(at_ms, event);
         }
         let ended_at_ms = self.conversation.now_ms();
-        for event in peer.last_words().await {
+        let is_hung_up = self.is_connection_over && reason == EndedReason::UserHungUp;
+        for event in peer.last_words(is_hung_up).await {
             // A transcriber that has failed for good is no news.
             if reason != EndedReason::SpeechFailed || !matches!(event, PeerEvent::Note(_)) {
                 self.pass_on(ended_at_ms, event);
             }
         }
         for failure in peer.take_speech_failures() {
-            self.inputs.handle(&mut self.conversation, ended_at_ms, Input::Note { text: failure.message });
+            self.note(failure.message);
         }
         self.send_rows(peer).await;
         self.count_speech(peer);

@@ -37,6 +37,9 @@ impl Simulation {
         let Exchange { line_end, understood, over_ms } = voice.say(self.now_ms, line, &reply.text);
         if let Some(end) = line_end {
             self.line_ended(end);
+            if self.conversation.ended().is_some() {
+                return;
+            }
         }
         let Some(understood) = understood else {
             self.now_ms = self.now_ms.max(over_ms);

@@ -8,6 +8,7 @@ impl Listener {
         if self.turn.as_ref().is_some_and(|turn| turn.is_voiced) {
             self.speech_ended(now_ms, self.samples);
         }
+        self.is_closed = true;
         self.transcriber.close(now_ms);
         self.understand(now_ms);
     }
@@ -16,7 +17,8 @@ impl Listener {
     #[must_use]
     pub fn awaits_words(&self) -> bool {
         let is_open = self.turn.is_some() || !self.late.is_empty();
-        is_open && self.pending > 0 && self.transcriber.poll_timeout().is_some()
+        let awaits = is_open && self.pending > 0 || self.transcriber.is_in_turn();
+        awaits && self.transcriber.poll_timeout().is_some()
     }
 
     /// Waits no longer: the turn is over, with the words that came.

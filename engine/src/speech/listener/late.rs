@@ -6,16 +6,16 @@ use super::{Heard, Listener, Turn, join, words_after};
 pub(super) struct LateUtterance {
     /// The words of it that were told with its turn.
     told: String,
-    /// The times of the turn.
-    began_ms: i64,
+    /// When the last voice of the turn was.
     until_ms: i64,
 }
 
 impl LateUtterance {
     /// What the result tells beyond the words that were told. Where it corrects these, what comes after as many words.
     fn beyond(&self, text: &str) -> String {
-        let rest = words_after(&self.told, text).map(str::to_owned);
-        rest.unwrap_or_else(|| {
+        // Languages without blanks go on in the middle of a word.
+        let rest = text.trim_start().strip_prefix(self.told.trim()).or_else(|| words_after(&self.told, text));
+        rest.map(str::to_owned).unwrap_or_else(|| {
             let told = self.told.split_whitespace().count();
             text.split_whitespace().skip(told).collect::<Vec<_>>().join(" ")
         })
@@ -29,11 +29,7 @@ impl Listener {
         for nth in 0..count {
             // What was told before it was final belongs to the oldest.
             let told = if nth == 0 { turn.partial.clone() } else { String::new() };
-            self.late.push_back(LateUtterance {
-                told,
-                began_ms: turn.began_ms,
-                until_ms: turn.voiced_until_ms,
-            });
+            self.late.push_back(LateUtterance { told, until_ms: turn.voiced_until_ms });
         }
     }
 
@@ -43,16 +39,13 @@ impl Listener {
         if text.trim().is_empty() {
             return;
         }
-        let LateUtterance { began_ms, until_ms, .. } = *late;
         match &mut self.turn {
             // The person is speaking again: it is one turn with what they say now.
             Some(turn) => {
                 join(&mut turn.words, &text);
                 self.heard.push_back(Heard::Words(turn.text()));
             }
-            None => {
-                self.heard.push_back(Heard::Said { text, duration_ms: until_ms - began_ms, until_ms });
-            }
+            None => self.heard.push_back(Heard::SaidLate { text, until_ms: late.until_ms }),
         }
     }
 }

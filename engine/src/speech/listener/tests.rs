@@ -40,7 +40,7 @@ impl Scene {
         self.heard
             .iter()
             .filter_map(|(at_ms, heard)| match heard {
-                Heard::Said { text, .. } => Some((*at_ms, text.as_str())),
+                Heard::Said { text, .. } | Heard::SaidLate { text, .. } => Some((*at_ms, text.as_str())),
                 _ => None,
             })
             .collect()
@@ -310,4 +310,43 @@ fn what_was_understood_before_a_loss_is_kept() {
     // Nobody speaks in vain, so the call goes on.
     let is_for_good = |heard: &Heard| matches!(heard, Heard::Failed(failure) if !failure.is_temporary);
     assert!(!scene.heard.iter().any(|(_, heard)| is_for_good(heard)), "{:?}", scene.heard);
+}
+
+#[test]
+fn after_the_end_of_the_call_nothing_but_results_ends_a_turn() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("Counsel my table".into()));
+    scene.hear(20, true);
+    scene.listener.close(scene.now_ms);
+    scene.listener.tick(scene.now_ms + 2_500);
+    scene.transcribed(TranscriberEvent::Final("Cancel my table for Saturday.".into()));
+    scene.listener.tick(scene.now_ms + 2_600);
+    scene.listener.end_turn();
+    let said = std::iter::from_fn(|| scene.listener.poll_heard());
+    let said: Vec<_> =
+        said.filter(|heard| matches!(heard, Heard::Said { .. } | Heard::SaidLate { .. })).collect();
+    assert!(
+        matches!(&said[..], [Heard::Said { text, .. }] if text == "Cancel my table for Saturday."),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn words_of_a_lost_turn_may_be_said_again() {
+    let mut scene = Scene::of(Script::with_turns());
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::Partial("Yes".into()));
+    scene.hear(300, false);
+    scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
+        message: "It broke".into(),
+        fault: crate::speech::exchange::SpeechFault::Provider,
+        is_temporary: true,
+    }));
+    scene.hear(6_000, false);
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::TurnEnded("Yes".into()));
+    scene.hear(500, false);
+    let said: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["Yes", "Yes"], "{:?}", scene.heard);
 }

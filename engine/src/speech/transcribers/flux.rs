@@ -96,17 +96,22 @@ impl Flux {
     }
 
     fn pump(&mut self, now_ms: i64) {
-        let (chunk, chunk_max) = (self.log.samples_in(CHUNK_MS), self.log.samples_in(CHUNK_MS_MAX));
-        while self.link.is_open() && self.log.end().saturating_sub(self.sent_to) >= chunk {
+        self.send_audio(now_ms, self.log.samples_in(CHUNK_MS));
+        if self.turn.is_none() && !self.is_speaking && self.waiting_ms.is_none() {
+            let kept = self.log.end().saturating_sub(self.log.samples_in(IDLE_MS));
+            self.log.forget_until(if self.link.is_open() { kept.min(self.sent_to) } else { kept });
+        }
+    }
+
+    /// Sends what was not sent, if it is at least so much.
+    fn send_audio(&mut self, now_ms: i64, least: Position) {
+        let chunk_max = self.log.samples_in(CHUNK_MS_MAX);
+        while self.link.is_open() && self.log.end().saturating_sub(self.sent_to) >= least {
             let to = self.log.end().min(self.sent_to + chunk_max);
             let samples = self.log.read(self.sent_to, to);
             self.billed_samples += samples.len() as u64;
             self.link.send(now_ms, encoded(self.log.rate(), &samples));
             self.sent_to = to;
-        }
-        if self.turn.is_none() && !self.is_speaking && self.waiting_ms.is_none() {
-            let kept = self.log.end().saturating_sub(self.log.samples_in(IDLE_MS));
-            self.log.forget_until(if self.link.is_open() { kept.min(self.sent_to) } else { kept });
         }
     }
 
@@ -244,6 +249,10 @@ impl Transcriber for Flux {
         true
     }
 
+    fn is_in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
     fn final_wait_ms(&self) -> i64 {
         self.turn_ends_ms + TELLS_MS
     }
@@ -279,8 +288,8 @@ impl Transcriber for Flux {
     }
 
     fn close(&mut self, now_ms: i64) {
-        self.pump(now_ms);
-        if self.turn.is_some() || self.waiting_ms.is_some() {
+        self.send_audio(now_ms, 1);
+        if self.turn.is_some() {
             self.link.send_text(now_ms, r#"{"type":"ForceEndTurn"}"#);
         }
         if let Some(change) = self.link.close(now_ms, Some(r#"{"type":"CloseStream"}"#)) {

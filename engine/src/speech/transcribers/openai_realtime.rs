@@ -204,14 +204,15 @@ impl OpenaiRealtime {
                 if let Some(utterance) = self.item(&message) {
                     append_raw(&mut utterance.text, message.delta.as_deref().unwrap_or_default());
                     let so_far = joined(&utterance.before, &spoken(&utterance.text));
-                    self.events.partial(so_far);
+                    let number = utterance.number;
+                    self.partial(number, so_far);
                 }
             }
             (_, Some("updated")) => {
                 if let Some(utterance) = self.item(&message) {
                     utterance.text = spoken(message.transcript.as_deref().unwrap_or_default());
-                    let so_far = joined(&utterance.before, &utterance.text);
-                    self.events.partial(so_far);
+                    let (number, so_far) = (utterance.number, joined(&utterance.before, &utterance.text));
+                    self.partial(number, so_far);
                 }
             }
             (_, Some("completed")) => {
@@ -225,6 +226,14 @@ impl OpenaiRealtime {
             _ => {}
         }
         self.settle();
+    }
+
+    /// Words so far are those of the oldest utterance without a result; others are told once they are final.
+    fn partial(&mut self, number: u64, so_far: String) {
+        let first = self.utterances.iter().find(|utterance| utterance.result.is_none());
+        if first.is_some_and(|first| first.number == number) {
+            self.events.partial(so_far);
+        }
     }
 
     /// The utterance to which a message's item belongs; it is given to one if it is new.

@@ -50,6 +50,11 @@ impl Voice {
                 let silence_ms = (now_ms - until_ms).max(0);
                 self.events.push_back(VoiceEvent::Said { text, duration_ms, silence_ms });
             }
+            // It was said before what the assistant says now, so it is neither an echo nor an acknowledgement of it.
+            Heard::SaidLate { text, until_ms } => {
+                self.interrupt_if_allowed(now_ms);
+                self.events.push_back(said_late(text, now_ms - until_ms));
+            }
             Heard::Failed(failure) => self.events.push_back(VoiceEvent::Failed(failure)),
         }
     }
@@ -66,14 +71,20 @@ impl Voice {
     /// be its echo: the first word of one is also a word that people say, so it waits for more.
     pub(super) fn interrupts(&self, text: &str, echo_at_most: Echo) -> bool {
         // "Yes" at the end of a question is no acknowledgement, and all that there is to say. "Coffee", after "tea or
-        // coffee?", is no echo.
-        self.person.is_answer
+        // coffee?", need not be an echo.
+        let echo = echo(text, &self.spoken_text);
+        self.person.is_answer && echo <= Echo::Possible
             || words_of(text).len() >= self.turn_taking.interruption_words_min
                 && !self.is_acknowledgement(text)
-                && echo(text, &self.spoken_text) <= echo_at_most
+                && echo <= echo_at_most
     }
 
     fn is_acknowledgement(&self, text: &str) -> bool {
         is_backchannel(text, &self.turn_taking.language)
     }
+}
+
+/// Words that a transcriber told late: when they began is not known.
+pub(super) fn said_late(text: String, silence_ms: i64) -> VoiceEvent {
+    VoiceEvent::Said { text, duration_ms: 0, silence_ms: silence_ms.max(0) }
 }

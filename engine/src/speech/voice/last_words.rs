@@ -1,4 +1,5 @@
 //! What the person said last, which is understood only after the call has ended.
+use super::hearing::said_late;
 use super::{Ear, Voice, VoiceEvent};
 use crate::speech::echo::Echo;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechService};
@@ -52,6 +53,7 @@ impl Voice {
                     let silence_ms = (ended_at_ms - until_ms).max(0);
                     events.push(VoiceEvent::Said { text, duration_ms, silence_ms });
                 }
+                Heard::SaidLate { text, until_ms } => events.push(said_late(text, ended_at_ms - until_ms)),
                 Heard::Failed(failure) => events.push(VoiceEvent::Failed(failure)),
                 Heard::NotUnderstood => events.push(VoiceEvent::NotUnderstood),
                 _ => {}
