@@ -13,10 +13,12 @@ pub(super) struct LateUtterance {
 impl LateUtterance {
     /// What the result tells beyond the words that were told. Where it corrects these, what comes after as many words.
     fn beyond(&self, text: &str) -> String {
-        // Languages without blanks go on in the middle of a word.
-        let rest = text.trim_start().strip_prefix(self.told.trim()).or_else(|| words_after(&self.told, text));
-        rest.map(str::to_owned).unwrap_or_else(|| {
-            let told = self.told.split_whitespace().count();
+        let told = self.told.trim();
+        // Languages without blanks go on in the middle of what looks like a word.
+        let in_word = || text.trim_start().strip_prefix(told).filter(|_| !told.is_ascii());
+        let rest = words_after(told, text).or_else(in_word).map(|rest| rest.trim().to_owned());
+        rest.unwrap_or_else(|| {
+            let told = told.split_whitespace().count();
             text.split_whitespace().skip(told).collect::<Vec<_>>().join(" ")
         })
     }
@@ -46,6 +48,25 @@ impl Listener {
                 self.heard.push_back(Heard::Words(turn.text()));
             }
             None => self.heard.push_back(Heard::SaidLate { text, until_ms: late.until_ms }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_not_told_again() {
+        for (told, text, beyond) in [
+            ("", "Cancel it.", "Cancel it."),
+            ("Cancel my table", "Cancel my table, for Saturday.", "for Saturday."),
+            ("Cancel my table", "Cancel my table.", ""),
+            ("Counsel my table", "Cancel my table for Saturday.", "for Saturday."),
+            ("予約を", "予約をお願いします。", "お願いします。"),
+        ] {
+            let late = LateUtterance { told: told.to_owned(), until_ms: 0 };
+            assert_eq!(late.beyond(text), beyond, "{told}: {text}");
         }
     }
 }
