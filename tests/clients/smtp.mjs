@@ -69,7 +69,7 @@ const failed = await visit('/dashboard/do/invite_person', { email: 'nobody@examp
 assert.ok(failed.text.includes('no mail could be sent') && failed.text.includes('/dashboard/join?token='));
 const sent = await visit('/dashboard/do/invite_person', { email: 'guest@example.org', role: 'member', _back: '/dashboard/people' });
 assert.ok(sent.text.includes('it was sent by mail'), sent.text);
-assert.equal(mails[1].mail.subject, 'ben@example.org invites you to Sidetone');
+assert.equal(mails[1].mail.subject, 'ben@example.org invites you to ben in Sidetone');
 
 const told = await readFile(log, 'utf8');
 assert.match(told, /the mail of invitation inv_\w+ was not sent: .*550.*no such mailbox/);
