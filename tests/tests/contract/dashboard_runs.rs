@@ -107,6 +107,8 @@ fn kinds_of_evaluations_have_plain_labels() {
     let world = World::new();
     let (mut visitor, api, simulation) = simulated(&world, "kinds");
     let page = text(&visitor.get("/dashboard/simulations/scenarios/new"));
+    // Without a row, the list is sent as an empty one.
+    assert!(page.contains("<input type=\"hidden\" name=\"evaluations[].kind\" value=\"\">"), "{page}");
     let row = page.split("<div class=\"rowform\">").nth(1).unwrap();
     let row = row.split("</div>").next().unwrap();
     let choices: Vec<_> = row.split("<option value=\"").skip(1).collect();

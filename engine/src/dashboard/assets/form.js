@@ -162,7 +162,7 @@ for (const box of all('[data-file]')) {
     if (!file) return;
     const content = document.getElementById(box.dataset.file);
     content.value = await file.text();
-    content.dispatchEvent(new Event('input'));
+    content.dispatchEvent(new Event('input', { bubbles: true }));
     const [name, source] = ['f-name', 'f-source'].map((id) => document.getElementById(id));
     if (name && !name.value) name.value = file.name.replace(/\.[^.]+$/, '');
     if (source) source.value = file.name;

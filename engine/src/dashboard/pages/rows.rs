@@ -16,6 +16,10 @@ pub fn rows(items: &Value, name: &str, value: &Shown, within: &str) -> Markup {
     let wrong =
         |at: usize, field: &str| within.split(' ').any(|part| part == format!("{name}[{at}].{field}"));
     html! {
+        // A list without rows is a list, too: this row is left out.
+        @if let Some(first) = items["properties"].as_object().and_then(|fields| fields.keys().next()) {
+            input type="hidden" name={ (name) "[]." (first) } value="";
+        }
         div.rows id=(control_id(name)) tabindex="-1" data-rows {
             @for (at, value) in values.iter().enumerate() { (row(items, name, Some(value), |field| wrong(at, field))) }
         }
