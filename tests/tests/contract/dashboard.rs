@@ -419,7 +419,7 @@ fn a_problem_in_a_row_names_the_row() {
     // The field itself is marked, in that row alone.
     let marked = |row: &&str| row.contains("aria-invalid=\"true\"");
     let rows: Vec<_> = page.split("<div class=\"rowform\">").skip(1).take(2).collect();
-    assert_eq!(rows.iter().map(|row| marked(row)).collect::<Vec<_>>(), [false, true], "{page}");
+    assert_eq!(rows.iter().map(marked).collect::<Vec<_>>(), [false, true], "{page}");
     assert!(page.contains("href=\"#f-evaluations\""), "{page}");
 }
 
