@@ -278,15 +278,11 @@ impl LineSocket<'_> {
                 break;
             }
             let sleep = self.clock.sleep(due_ms.min(latest_ms).saturating_sub(now_ms).max(1).unsigned_abs());
-            let next = match select(pin!(self.exchanges.next()), sleep).await {
+            let arrived = match select(pin!(self.exchanges.next()), sleep).await {
                 Either::Left((arrived, _)) => Some(arrived),
                 Either::Right(_) => None,
             };
-            let now_ms = self.clock.now_ms();
-            match next {
-                Some((service, id, arrival)) => self.peer.arrived_after_the_end(now_ms, service, id, arrival),
-                None => self.peer.tick_after_the_end(now_ms),
-            }
+            self.peer.hear_out(self.clock.now_ms(), arrived);
             self.transmit();
         }
         self.peer.take_last_words(waits)

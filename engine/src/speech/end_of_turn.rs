@@ -14,9 +14,14 @@ pub struct Patience {
     pub max_ms: i64,
 }
 
+impl Patience {
+    /// What suits most callers.
+    pub const DEFAULT: Self = Self { min_ms: 500, unfinished_ms: 1_500, digits_ms: 500, max_ms: 3_000 };
+}
+
 impl Default for Patience {
     fn default() -> Self {
-        Self { min_ms: 500, unfinished_ms: 1_500, digits_ms: 500, max_ms: 3_000 }
+        Self::DEFAULT
     }
 }
 

@@ -19,29 +19,19 @@ impl AudioLine {
         }
     }
 
-    /// When [`tick_after_the_end`](Self::tick_after_the_end) is due, while the caller's last words are awaited.
+    /// When [`hear_out`](Self::hear_out) is due, while the caller's last words are awaited.
     #[must_use]
     pub fn awaits_last_words(&self) -> Option<i64> {
         self.voice.awaits_last_words()
     }
 
-    /// Something arrived from a speech provider after the end.
-    pub fn arrived_after_the_end(
-        &mut self,
-        now_ms: i64,
-        service: SpeechService,
-        id: ExchangeId,
-        arrival: Arrival,
-    ) {
-        self.voice.arrived_after_the_end(now_ms, service, id, arrival);
+    /// Time has passed after the end, and something may have arrived from a speech provider.
+    pub fn hear_out(&mut self, now_ms: i64, arrived: Option<(SpeechService, ExchangeId, Arrival)>) {
+        self.voice.hear_out(now_ms, arrived);
     }
 
-    /// Time has passed after the end.
-    pub fn tick_after_the_end(&mut self, now_ms: i64) {
-        self.voice.tick_after_the_end(now_ms);
-    }
-
-    /// What the caller said and pressed last, as far as it is known by now, and whether that is all, if it was waited for.
+    /// What the caller said and pressed last, as far as it is known by now. If it `was_awaited`, a note tells of words that
+    /// did not come.
     pub fn take_last_words(&mut self, was_awaited: bool) -> Vec<PeerEvent> {
         let Some(ended_at_ms) = self.ended_at_ms else { return Vec::new() };
         let mut last: Vec<_> = self.events.drain(..).collect();

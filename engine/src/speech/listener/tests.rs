@@ -1,6 +1,7 @@
 //! Scenarios with a scripted transcriber and a sound that the detector takes for a voice.
 use super::scripted::Script;
 use super::*;
+use crate::speech::exchange::SpeechFault;
 use crate::speech::speech_like::speech_like;
 
 struct Scene {
@@ -47,6 +48,15 @@ impl Scene {
     }
 }
 
+/// The transcriber lost what was said.
+fn lost() -> TranscriberEvent {
+    TranscriberEvent::Failed(SpeechFailure {
+        message: "It failed".into(),
+        fault: SpeechFault::Provider,
+        is_temporary: true,
+    })
+}
+
 #[test]
 fn a_turn_ends_after_silence_when_its_words_are_complete() {
     let mut scene = Scene::new();
@@ -64,13 +74,6 @@ fn a_turn_ends_after_silence_when_its_words_are_complete() {
 
 #[test]
 fn words_that_the_transcriber_lost_are_no_cough() {
-    let lost = || {
-        TranscriberEvent::Failed(SpeechFailure {
-            message: "It failed".into(),
-            fault: crate::speech::exchange::SpeechFault::Provider,
-            is_temporary: true,
-        })
-    };
     let last = |voice_ms: i64, event: TranscriberEvent| {
         let mut scene = Scene::new();
         scene.hear(500, false);
@@ -93,11 +96,7 @@ fn a_turn_that_lost_a_part_is_said_with_the_rest() {
     scene.transcribed(TranscriberEvent::Final("I would like a table for".into()));
     scene.hear(800, true);
     scene.hear(400, false);
-    scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
-        message: "It failed".into(),
-        fault: crate::speech::exchange::SpeechFault::Provider,
-        is_temporary: true,
-    }));
+    scene.transcribed(lost());
     scene.hear(5_000, false);
     assert_eq!(scene.said().len(), 1);
     assert!(!scene.heard.iter().any(|(_, heard)| *heard == Heard::NotUnderstood), "{:?}", scene.heard);
@@ -144,11 +143,6 @@ fn a_late_transcript_ends_the_turn_at_once() {
 
 #[test]
 fn who_speaks_in_vain_is_not_left_waiting() {
-    let lost = SpeechFailure {
-        message: "It broke".into(),
-        fault: crate::speech::exchange::SpeechFault::Provider,
-        is_temporary: true,
-    };
     let failures = |scene: &Scene| -> Vec<SpeechFailure> {
         let failed = scene.heard.iter().filter_map(|(_, heard)| match heard {
             Heard::Failed(failure) => Some(failure.clone()),
@@ -160,7 +154,7 @@ fn who_speaks_in_vain_is_not_left_waiting() {
     for _ in 0..2 {
         scene.hear(1_000, true);
         scene.hear(1_000, false);
-        scene.transcribed(TranscriberEvent::Failed(lost.clone()));
+        scene.transcribed(lost());
         scene.hear(4_000, false);
     }
     let told = failures(&scene);
@@ -298,11 +292,7 @@ fn what_was_understood_before_a_loss_is_kept() {
         scene.hear(1_500, true);
         scene.transcribed(TranscriberEvent::Partial("I would like a table.".into()));
         scene.hear(400, false);
-        scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
-            message: "It failed".into(),
-            fault: crate::speech::exchange::SpeechFault::Provider,
-            is_temporary: true,
-        }));
+        scene.transcribed(lost());
         scene.hear(5_000, false);
     }
     assert!(scene.said().iter().all(|(_, text)| *text == "I would like a table."), "{:?}", scene.heard);
@@ -338,11 +328,7 @@ fn words_of_a_lost_turn_may_be_said_again() {
     scene.hear(1_000, true);
     scene.transcribed(TranscriberEvent::Partial("Yes".into()));
     scene.hear(300, false);
-    scene.transcribed(TranscriberEvent::Failed(SpeechFailure {
-        message: "It broke".into(),
-        fault: crate::speech::exchange::SpeechFault::Provider,
-        is_temporary: true,
-    }));
+    scene.transcribed(lost());
     scene.hear(6_000, false);
     scene.hear(1_000, true);
     scene.transcribed(TranscriberEvent::TurnEnded("Yes".into()));

@@ -13,6 +13,7 @@ use crate::base::limits::{SPEECH_KEYTERMS_BYTES_MAX, SPEECH_KEYTERMS_MAX};
 use crate::base::setting::Secret;
 
 use super::audio::Rate;
+use super::end_of_turn::Patience;
 use super::transcriber::Transcriber;
 
 mod audio_log;
@@ -60,12 +61,13 @@ impl TranscriberKind {
     }
 
     /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
-    /// has no such figure, because it ends the turn itself: after [`TranscriberSettings::turn_ends_ms`] without speech at the latest.
+    /// has no such figure, because it ends the turn itself: after [`TranscriberSettings::turn_ends_ms`] without speech at
+    /// the latest. This is for the default.
     #[must_use]
     pub const fn final_wait_ms(self) -> i64 {
         match self {
             Self::Deepgram => 350,
-            Self::DeepgramFlux => 3_000 + flux::TELLS_MS,
+            Self::DeepgramFlux => Patience::DEFAULT.max_ms + flux::TELLS_MS,
             Self::OpenaiFile => 2_010,
             Self::OpenaiRealtime => 1_660,
         }

@@ -72,11 +72,11 @@ impl Voice {
     pub(super) fn interrupts(&self, text: &str, echo_at_most: Echo) -> bool {
         // "Yes" at the end of a question is no acknowledgement, and all that there is to say. "Coffee", after "tea or
         // coffee?", need not be an echo.
-        let echo = echo(text, &self.spoken_text);
-        self.person.is_answer && echo <= Echo::Possible
+        let echo_at_most = if self.person.is_answer { Echo::Possible } else { echo_at_most };
+        let is_enough = self.person.is_answer
             || words_of(text).len() >= self.turn_taking.interruption_words_min
-                && !self.is_acknowledgement(text)
-                && echo <= echo_at_most
+                && !self.is_acknowledgement(text);
+        is_enough && echo(text, &self.spoken_text) <= echo_at_most
     }
 
     fn is_acknowledgement(&self, text: &str) -> bool {

@@ -6,23 +6,14 @@ use crate::speech::exchange::{Arrival, ExchangeId, SpeechService};
 use crate::speech::listener::Heard;
 
 impl Voice {
-    /// Something arrived on an exchange after [`close`](Self::close).
-    pub fn arrived_after_the_end(
-        &mut self,
-        now_ms: i64,
-        service: SpeechService,
-        id: ExchangeId,
-        arrival: Arrival,
-    ) {
-        if let (SpeechService::Transcriber, Ear::Speech(listener)) = (service, &mut self.ear) {
-            listener.arrived(now_ms, id, arrival);
-        }
-    }
-
-    /// Time has passed after [`close`](Self::close).
-    pub fn tick_after_the_end(&mut self, now_ms: i64) {
-        if let Ear::Speech(listener) = &mut self.ear {
-            listener.tick(now_ms);
+    /// Time has passed after [`close`](Self::close), and something may have arrived on an exchange.
+    pub fn hear_out(&mut self, now_ms: i64, arrived: Option<(SpeechService, ExchangeId, Arrival)>) {
+        let Ear::Speech(listener) = &mut self.ear else { return };
+        match arrived {
+            Some((SpeechService::Transcriber, id, arrival)) => listener.arrived(now_ms, id, arrival),
+            // Nothing is spoken any more.
+            Some((SpeechService::Synthesizer, ..)) => {}
+            None => listener.tick(now_ms),
         }
     }
 
