@@ -426,16 +426,17 @@ fn a_planted_cookie_becomes_no_session() {
 #[test]
 fn nobody_is_sent_elsewhere() {
     let world = World::new();
-    for bad in [
+    let elsewhere = [
         "https://evil.example",
         "//evil.example",
         "/\\evil.example",
         "/dashboard/../docs",
         "/docs",
         "javascript:alert(1)",
-    ] {
+    ];
+    for (n, bad) in elsewhere.into_iter().enumerate() {
         let mut visitor = Visitor::new(&world);
-        let email = address(&format!("elsewhere{}", bad.len()));
+        let email = address(&format!("elsewhere{n}"));
         let page = text(&visitor.get(&format!("/dashboard/sign-in?next={bad}")));
         assert!(page.contains("name=\"next\" value=\"/dashboard\""), "{bad}: {page}");
         visitor.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", &email), ("next", bad)]);
