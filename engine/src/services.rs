@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
-use crate::base::limits::{LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT};
+use crate::base::limits::{
+    LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT, TOOL_TESTS_MAX,
+};
 use crate::base::shared_cache::SharedCache;
 use crate::base::time::Timestamp;
 use crate::config::Config;
@@ -25,6 +27,7 @@ struct Inner {
     ids: Ids,
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
+    tool_tests: SharedPool<WorkspaceId>,
     assistants: AssistantsInUse,
     fetched: Fetched,
 }
@@ -43,6 +46,7 @@ impl Services {
             ids: Ids::default(),
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
+            tool_tests: SharedPool::new(FairPool::for_one_holder(TOOL_TESTS_MAX)),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
         };
@@ -92,6 +96,11 @@ impl Services {
     /// The places for live conversations in this process.
     pub(crate) fn live_places(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.live_places
+    }
+
+    /// The places for tests of tools in this process.
+    pub(crate) fn tool_tests(&self) -> &SharedPool<WorkspaceId> {
+        &self.inner.tool_tests
     }
 
     /// The assistants that conversations use now.

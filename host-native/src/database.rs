@@ -4,6 +4,7 @@ mod migrate;
 mod readers;
 mod reserve;
 mod turns;
+mod waiting_writes;
 mod writer;
 
 use std::io::ErrorKind;

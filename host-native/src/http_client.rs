@@ -1,15 +1,17 @@
 //! Outgoing HTTP with reqwest and rustls, with the platform's root certificates (and `SSL_CERT_FILE`). No redirects, no
 //! proxy, no cookies. Requests to users' URLs never connect to a private address, whatever the name resolves to.
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
+use hickory_resolver::TokioResolver;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, Url};
 use sidetone_engine::base::targets::{is_public_address, names_private_address};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
+use tokio::net::lookup_host;
 
 /// One client for each [`Egress`] class.
 pub struct HttpClient {
@@ -23,7 +25,7 @@ impl HttpClient {
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || Client::builder().redirect(Policy::none()).no_proxy();
-        Ok(Self { public: builder().dns_resolver(PublicOnly).build()?, operator: builder().build()? })
+        Ok(Self { public: builder().dns_resolver(PublicOnly::new()).build()?, operator: builder().build()? })
     }
 
     async fn begin(&self, request: HttpRequest) -> Result<Response, HttpError> {
@@ -123,8 +125,18 @@ impl Http for HttpClient {
 }
 
 /// Resolves names to public addresses only. It runs at each connection, because a name may resolve to another address
-/// than when the URL was saved (DNS rebinding).
-struct PublicOnly;
+/// than when the URL was saved (DNS rebinding). The system's own resolver takes a thread for each name until its name server
+/// answers or 10 s are over: users' names would take all of them.
+struct PublicOnly {
+    /// `None` without a configuration of the system's.
+    resolver: Option<TokioResolver>,
+}
+
+impl PublicOnly {
+    fn new() -> Self {
+        Self { resolver: TokioResolver::builder_tokio().and_then(|builder| builder.build()).ok() }
+    }
+}
 
 #[derive(Debug)]
 struct NoPublicAddress;
@@ -139,9 +151,14 @@ impl std::error::Error for NoPublicAddress {}
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
+        let resolver = self.resolver.clone();
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let public: Vec<SocketAddr> = found.filter(|address| is_public_address(address.ip())).collect();
+            let found: Vec<IpAddr> = match resolver {
+                Some(resolver) => resolver.lookup_ip(name.as_str()).await?.iter().collect(),
+                None => lookup_host((name.as_str(), 0)).await?.map(|address| address.ip()).collect(),
+            };
+            let public = found.into_iter().filter(|address| is_public_address(*address));
+            let public: Vec<SocketAddr> = public.map(|address| (address, 0).into()).collect();
             if public.is_empty() {
                 return Err(NoPublicAddress.into());
             }

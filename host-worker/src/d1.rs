@@ -56,7 +56,7 @@ impl Serialize for Bound<'_> {
         match self.0 {
             Value::Null => serializer.serialize_unit(),
             Value::Number(number) => serializer.serialize_f64(*number),
-            Value::Text(text) => serializer.serialize_str(text),
+            Value::Text(text) | Value::Asker(text) => serializer.serialize_str(text),
         }
     }
 }

@@ -79,7 +79,7 @@ impl Bindings {
         let value = |value: Value| match value {
             Value::Null => Json::Null,
             Value::Number(number) => json!(number),
-            Value::Text(text) => text.into(),
+            Value::Text(text) | Value::Asker(text) => text.into(),
         };
         let batch: Vec<Json> = batch
             .into_iter()

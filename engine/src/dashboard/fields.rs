@@ -81,7 +81,8 @@ pub(super) fn folded(fields: Vec<(String, String)>) -> Vec<(String, String)> {
             rows.push(Map::new());
         }
         if let Some(row) = rows.last_mut() {
-            row.insert(field.to_owned(), value.into());
+            // Browsers send line breaks of two characters.
+            row.insert(field.to_owned(), value.replace("\r\n", "\n").into());
         }
     }
     let is_filled = |row: &Map<String, Value>| row.values().next().is_some_and(|first| first != "");
@@ -93,10 +94,11 @@ pub(super) fn folded(fields: Vec<(String, String)>) -> Vec<(String, String)> {
 }
 
 fn put(schema: &Value, into: &mut Map<String, Value>, name: &str, values: &[&str]) {
+    // Only as deep as the schema goes: a name of a million dots would take as many levels.
     if let Some((first, rest)) = name.split_once('.')
         && schema["properties"].get(name).is_none()
+        && let inner @ Value::Object(_) = part(schema, first)
     {
-        let inner = part(schema, first);
         let slot = into.entry(first).or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(object) = slot {
             put(inner, object, rest, values);
@@ -230,7 +232,7 @@ mod tests {
         let fields = [
             ("name", "Saturday"),
             ("evaluations[].kind", "transcript"),
-            ("evaluations[].includes", "at ten"),
+            ("evaluations[].includes", "at\r\nten"),
             ("evaluations[].kind", ""),
             ("evaluations[].includes", "left out"),
             ("evaluations[].kind", "judge"),
@@ -239,9 +241,19 @@ mod tests {
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let folded = folded(fields);
-        let evaluations = r#"[{"kind":"transcript","includes":"at ten"},{"kind":"judge","includes":""}]"#;
+        let evaluations = r#"[{"kind":"transcript","includes":"at\nten"},{"kind":"judge","includes":""}]"#;
         let expected = [("name", "Saturday"), ("evaluations", evaluations), ("other", "[]")];
         assert_eq!(folded, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn a_name_goes_no_deeper_than_the_schema() {
+        let deep = format!("speech{}", ".speed".repeat(100_000));
+        let found = read(&[(&deep, "1")]);
+        let speech = found["speech"].as_object().expect("an object");
+        assert!(speech.values().all(|value| !value.is_object()), "{}", speech.len());
+        let dots = ".".repeat(100_000);
+        assert_eq!(read(&[(&dots, "1")]), json!({ dots: "1" }));
     }
 
     fn read(fields: &[(&str, &str)]) -> Value {

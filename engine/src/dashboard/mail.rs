@@ -47,6 +47,7 @@ pub(super) fn not_invited(to: &str, base_url: &str) -> Mail {
 
 /// The mail with an invitation.
 pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mail {
+    let (by, workspace) = (one_line(by), one_line(workspace));
     let text = format!(
         "{by} invites you to the workspace \"{workspace}\" in Sidetone. Open this link within 7 days, and sign in as {to}:\n\n\
          {link}\n\nDo you not know them? Then do nothing.\n"

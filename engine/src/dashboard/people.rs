@@ -170,9 +170,12 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     );
     write(&mut context, vec![replace, room, insert]).await?;
     let url = format!("{}{JOIN_PATH}?token={token}", services.config().base_url);
-    let sent =
-        mail::send(services, &mail::invitation(&email, session.name(), &session.workspace_name, &url)).await;
+    let invitation = mail::invitation(&email, session.name(), &session.workspace_name, &url);
     // The invitation stands without its mail: the page shows the link.
+    let sent = match services.may_mail_invitation(&email, visit.now_ms).await? {
+        true => mail::send(services, &invitation).await,
+        false => mail::Sent::Failed("this address was invited too often lately".to_owned()),
+    };
     let (is_mailed, note) = match sent {
         mail::Sent::Delivered => (true, None),
         mail::Sent::NotConfigured => (false, None),

@@ -424,7 +424,7 @@ impl Context {
             statement
                 .params
                 .iter()
-                .any(|value| matches!(value, Value::Text(text) if **text == *identity.workspace_id))
+                .any(|value| matches!(value, Value::Text(text) | Value::Asker(text) if **text == *identity.workspace_id))
         };
         statement.sql.contains(":ws") || self.identity.as_ref().is_some_and(is_known)
     }

@@ -10,12 +10,14 @@ use serde_json::json;
 
 use crate::base::error::Error;
 use crate::base::ids::{BatchId, JobId, SimulationId};
-use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
+use crate::base::limits::{RUNS_QUEUED_MAX, SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::live::simulated;
 use crate::models::RULES_MODEL;
+use crate::operations::checks;
 use crate::operations::context::Context;
+use crate::operations::operation::Output;
 use crate::ports::statement::{Row, Statement};
 use crate::speech::settings::TONE;
 use crate::sql;
@@ -131,12 +133,23 @@ impl Launch<'_> {
         Ok(Launched { run, simulation: snapshot(simulation, "simulation_id")? })
     }
 
-    /// What queues `launched`: few however many runs there are, since the lists go in
-    /// as JSON.
-    fn batch(&self, context: &Context, launched: &[Launched]) -> Result<Batch, Fault> {
+    /// Queues `launched`, with few statements however many runs there are, since the lists go in as JSON.
+    async fn commit(
+        &self,
+        context: &mut Context,
+        launched: &[Launched],
+        output: Output,
+    ) -> Result<Output, Fault> {
+        let mut batch = Batch::from([checks::room("runs", " AND status = 'queued'", RUNS_QUEUED_MAX)]);
+        self.queue(context, launched, &mut batch)?;
+        let committed = context.commit(batch, output).await;
+        committed.map_err(|fault| checks::explain_room(fault, "queued run", RUNS_QUEUED_MAX))
+    }
+
+    fn queue(&self, context: &Context, launched: &[Launched], batch: &mut Batch) -> Result<(), Fault> {
         let assistant = snapshot(self.assistant, "assistant_id")?;
         let snapshots = std::iter::once(&assistant).chain(launched.iter().map(|one| &one.simulation));
-        let mut batch = Batch::from(insert_snapshots(snapshots));
+        batch.extend(insert_snapshots(snapshots));
         let mut rows = Vec::with_capacity(launched.len());
         for one in launched {
             let job_id: JobId = context.services.new_id();
@@ -162,7 +175,7 @@ impl Launch<'_> {
             max_cost = self.max_cost_microusd,
             now = context.now_ms
         ));
-        Ok(batch)
+        Ok(())
     }
 }
 

@@ -50,6 +50,13 @@ impl Statement {
         Self { sql: Cow::Owned(rendered), params: values.into_iter().map(|(_, value)| value).collect() }
     }
 
+    fn asker(&self) -> Option<&str> {
+        match self.params.last() {
+            Some(Value::Asker(asker)) => Some(asker),
+            _ => None,
+        }
+    }
+
     /// Replaces `:ws` with the id of a known workspace, for code below operations.
     pub fn in_workspace(self, workspace_id: &WorkspaceId) -> Self {
         self.with_workspace("?", workspace_id, "")
@@ -58,7 +65,7 @@ impl Statement {
     /// Replaces each `:ws` with `before`, which ends with `?`, the number of a parameter that holds `value`, and `after`.
     pub(crate) fn with_workspace(mut self, before: &str, value: &str, after: &str) -> Self {
         const MARK: &str = ":ws";
-        self.params.push(value.into());
+        self.params.push(Value::Asker(value.to_owned()));
         let text: &str = &self.sql;
         let (bytes, mut kept, mut at) = (text.as_bytes(), 0, 0);
         let mut rendered = String::with_capacity(text.len() + 2 * (before.len() + after.len()));
@@ -79,21 +86,17 @@ impl Statement {
     }
 }
 
-/// For whom a batch reads that can take long: a search, a list, statistics. The workspace, or the API key whose workspace
-/// is not known yet. A host with threads runs such a batch beside the requests, and interrupts it after
-/// [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS). `None`: it takes no time, or the service itself asks.
+/// Who asks for a batch: the workspace, or the API key whose workspace is not known yet. `None`: the service itself.
+pub fn asker(batch: &[Statement]) -> Option<&str> {
+    batch.iter().find_map(Statement::asker)
+}
+
+/// For whom a batch reads that can take long: a search, a list, statistics. A host with threads runs such a batch beside the
+/// requests, and interrupts it after [`LONG_READ_MS`](crate::base::limits::LONG_READ_MS). `None`: it takes no time, or the
+/// service itself asks.
 pub fn long_read_of(batch: &[Statement]) -> Option<&str> {
-    const HASH_CHARS: usize = 64;
     let is_long = |one: &&Statement| one.sql.starts_with("WITH ") || one.sql.contains(" MATCH ");
-    let is_asker = |text: &str| {
-        text.starts_with(WorkspaceId::PREFIX)
-            || text.len() == HASH_CHARS && text.bytes().all(|c| c.is_ascii_hexdigit())
-    };
-    // `:ws` is always bound last: nothing that a caller sends passes for somebody else.
-    batch.iter().filter(is_long).find_map(|statement| match statement.params.last() {
-        Some(Value::Text(text)) if is_asker(text) => Some(text.as_str()),
-        _ => None,
-    })
+    batch.iter().filter(is_long).find_map(Statement::asker)
 }
 
 /// Whether a batch removes rows or revokes a key, and adds nothing but what that needs (guards, the stored response). A
@@ -172,6 +175,8 @@ pub enum Value {
     Number(f64),
     /// UTF-8.
     Text(String),
+    /// A text that no caller can choose: the workspace that asks, or the hash of the API key whose workspace is not known yet.
+    Asker(String),
 }
 
 impl From<&str> for Value {
@@ -243,7 +248,7 @@ mod tests {
         );
         let bound = statement.in_workspace(&WorkspaceId::from_stored("ws_1"));
         assert_eq!(bound.sql, "SELECT ':1', 'é' FROM t WHERE ws = ?3 AND b = ?2 AND a = ?1 OR b = ?2");
-        assert_eq!(bound.params[2], Value::Text("ws_1".to_owned()));
+        assert_eq!(bound.params[2], Value::Asker("ws_1".to_owned()));
     }
 
     #[test]
@@ -256,6 +261,10 @@ mod tests {
         assert_eq!(long_read_of(&[point]), None);
         let service = sql!("WITH due AS (SELECT :now AS now) SELECT now FROM due", now = 1);
         assert_eq!(long_read_of(&[service]), None, "the job queue waits for no search");
+        let named = sql!("UPDATE assistants SET name = :name", name = "ws_2");
+        assert_eq!(asker(&[named.clone()]), None, "nothing that a caller sends passes for somebody else");
+        let delete = sql!("DELETE FROM tools WHERE workspace_id = :ws").in_workspace(&own);
+        assert_eq!(asker(&[named, delete]), Some("ws_1"));
     }
 
     #[test]

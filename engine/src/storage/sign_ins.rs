@@ -7,8 +7,9 @@
 use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::SignInId;
 use crate::base::limits::{
-    FIRST_LINK_MS, SIGN_IN_ADDRESS_DAY_TRIES_MAX, SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX,
-    SIGN_IN_DAY_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
+    FIRST_LINK_MS, INVITATIONS_SENT_WINDOW_MS, INVITATIONS_TO_ADDRESS_MAX, SIGN_IN_ADDRESS_DAY_TRIES_MAX,
+    SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX, SIGN_IN_DAY_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS,
+    SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
 };
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
@@ -108,7 +109,7 @@ impl Services {
             "INSERT INTO sign_ins (id, kind, email, source, visit_hash, code_hash, link_hash, next, tries, created_at, expires_at)
              SELECT :id, 'email', :email, :source, :visit, :code, :link, :next, 0, :now, :end
              WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND source = :source AND created_at > :since) < :mails
-             AND (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND created_at > :good) < :all
+             AND (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND kind = 'email' AND created_at > :good) < :all
              AND (SELECT COUNT(*) FROM sign_ins WHERE source = :source AND created_at > :since) < :most RETURNING id",
             id = &id,
             email = asker.email,
@@ -126,7 +127,7 @@ impl Services {
             most = SIGN_IN_SOURCE_MAX
         );
         let sent = sql!(
-            "SELECT COUNT(*) AS sent FROM sign_ins WHERE email = :email AND created_at > :good",
+            "SELECT COUNT(*) AS sent FROM sign_ins WHERE email = :email AND kind = 'email' AND created_at > :good",
             email = asker.email,
             good = now_ms - SIGN_IN_MS
         );
@@ -136,6 +137,25 @@ impl Services {
         }
         let sent = sent.first().map(|row| row.integer("sent")).transpose()?.unwrap_or_default();
         Ok(Err(if sent < SIGN_IN_ADDRESS_MAX { Withheld::Network } else { Withheld::Address }))
+    }
+
+    /// Whether an invitation may be mailed to an address, and counts it: whoever invites chooses the address and words in
+    /// the mail, and may have many workspaces.
+    pub(crate) async fn may_mail_invitation(&self, email: &str, now_ms: i64) -> Result<bool, Fault> {
+        let id: SignInId = self.new_id();
+        let count = sql!(
+            "INSERT INTO sign_ins (id, kind, email, source, visit_hash, code_hash, link_hash, next, tries, created_at, expires_at)
+             SELECT :id, 'invitation', :email, '', '', '', :id, '', 0, :now, :now
+             WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND kind = 'invitation' AND created_at > :since) < :most
+             RETURNING id",
+            id = &id,
+            email = email,
+            now = now_ms,
+            since = now_ms - INVITATIONS_SENT_WINDOW_MS,
+            most = INVITATIONS_TO_ADDRESS_MAX
+        );
+        let [counted] = self.write([count]).await?;
+        Ok(!counted.is_empty())
     }
 
     /// The address whose code this browser waits for.

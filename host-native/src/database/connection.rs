@@ -212,7 +212,7 @@ impl ToSql for Bound<'_> {
         Ok(match self.0 {
             Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
             Value::Number(number) => ToSqlOutput::Borrowed(ValueRef::Real(*number)),
-            Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Text(text) | Value::Asker(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
         })
     }
 }

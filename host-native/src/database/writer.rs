@@ -4,20 +4,20 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::time::{Duration, Instant};
 
 use sidetone_engine::ports::DatabaseError;
-use sidetone_engine::ports::statement::{Rows, Statement, only_removes};
+use sidetone_engine::ports::statement::{Rows, Statement, asker, only_removes};
 use tokio::sync::oneshot;
 
 use super::connection::{Session, begin, command, truncate_log, write_one, write_within};
 use super::reserve::Reserve;
+use super::waiting_writes::{Closed, WaitingWrites};
 
-/// Maximum number of batches in one transaction, which limits how long the first one waits.
+/// Maximum number of batches in one transaction.
 const GROUP_BATCHES_MAX: usize = 256;
-/// Maximum number of waiting batches; beyond it, requests are asked to retry later.
-const WAITING_BATCHES_MAX: usize = 8_192;
+/// When a transaction takes no further batch. Both limit how long the first one waits, and who comes next.
+const GROUP_TIME: Duration = Duration::from_millis(50);
 
 /// How often a full disk is looked at when nothing is to be written.
 const REFILL: Duration = Duration::from_secs(2);
@@ -31,18 +31,22 @@ struct Work {
     answer: oneshot::Sender<Answer>,
 }
 
+/// Work, and who asked for it.
+type Asked = (Option<String>, Work);
+
 /// A handle to the writing thread, which ends when the handle is dropped.
 pub struct Writer {
-    queue: Option<mpsc::SyncSender<Work>>,
+    waiting: Arc<WaitingWrites<Work>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Writer {
     /// Starts the thread.
     pub fn start(session: Session, reserve: Arc<Reserve>) -> Self {
-        let (queue, waiting) = mpsc::sync_channel(WAITING_BATCHES_MAX);
-        let thread = std::thread::spawn(move || write_groups(&session, &waiting, &reserve));
-        Self { queue: Some(queue), thread: Some(thread) }
+        let waiting = Arc::new(WaitingWrites::new());
+        let queue = waiting.clone();
+        let thread = std::thread::spawn(move || write_groups(&session, &queue, &reserve));
+        Self { waiting, thread: Some(thread) }
     }
 
     /// Whether the thread runs.
@@ -53,21 +57,15 @@ impl Writer {
     /// Queues a batch; resolves when it is durable or has failed.
     pub fn write(&self, batch: Vec<Statement>) -> impl Future<Output = Answer> + use<> {
         let (answer, answered) = oneshot::channel();
-        let queued = match &self.queue {
-            Some(queue) => queue.try_send(Work { batch, answer }).map_err(|error| {
-                let text = match error {
-                    TrySendError::Full(_) => "the writer's queue is full",
-                    TrySendError::Disconnected(_) => "the writer is gone",
-                };
-                DatabaseError::Unavailable(text.to_owned())
-            }),
-            None => Err(DatabaseError::Unavailable("the writer has stopped".to_owned())),
+        let asker = asker(&batch).map(str::to_owned);
+        let queued = match self.is_running() {
+            true => self.waiting.push(asker.as_deref(), Work { batch, answer }),
+            false => Err("the writer is gone"),
         };
+        let unavailable = |why: &str| DatabaseError::Unavailable(why.to_owned());
         async move {
-            queued?;
-            answered
-                .await
-                .unwrap_or_else(|_| Err(DatabaseError::Unavailable("the writer is gone".to_owned())))
+            queued.map_err(unavailable)?;
+            answered.await.unwrap_or_else(|_| Err(unavailable("the writer is gone")))
         }
     }
 }
@@ -75,30 +73,30 @@ impl Writer {
 impl Drop for Writer {
     /// Waits until queued batches are written.
     fn drop(&mut self) {
-        drop(self.queue.take());
+        self.waiting.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>, reserve: &Reserve) {
+fn write_groups(session: &Session, waiting: &WaitingWrites<Work>, reserve: &Reserve) {
     let mut log = Log::default();
     loop {
-        let found = waiting.recv_timeout(log.wait().min(REFILL));
+        let found = waiting.next_within(log.wait().min(REFILL));
         log.empty_if_due(session);
         let first = match found {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => {
+            Ok(Some(first)) => first,
+            Ok(None) => {
                 make_room(session, reserve);
                 continue;
             }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(Closed) => return,
         };
         log.written();
         let mut group = vec![first];
         while group.len() < GROUP_BATCHES_MAX
-            && let Ok(next) = waiting.try_recv()
+            && let Some(next) = waiting.next()
         {
             group.push(next);
         }
@@ -106,20 +104,23 @@ fn write_groups(session: &Session, waiting: &mpsc::Receiver<Work>, reserve: &Res
             group = removals(group);
         }
         let answers = write_group(session, &group);
+        // Those for which there was no time.
+        waiting.put_back(group.split_off(answers.len()).into_iter());
         // Those that found the disk full, deletes among them, are tried once more with the space of the reserve.
         let full =
             answers.iter().any(|answer| answer.as_ref().is_err_and(|error| reserve.release_after(error)));
         let mut again = Vec::new();
-        for (work, answer) in group.into_iter().zip(answers) {
+        for ((asker, work), answer) in group.into_iter().zip(answers) {
             match answer {
-                Err(DatabaseError::Unavailable(_)) if full => again.push(work),
+                Err(DatabaseError::Unavailable(_)) if full => again.push((asker, work)),
                 // The requester may have been dropped.
                 answer => drop(work.answer.send(answer)),
             }
         }
-        let again = removals(again);
+        let mut again = removals(again);
         let answers = write_group(session, &again);
-        for (work, answer) in again.into_iter().zip(answers) {
+        waiting.put_back(again.split_off(answers.len()).into_iter());
+        for ((_, work), answer) in again.into_iter().zip(answers) {
             drop(work.answer.send(answer));
         }
     }
@@ -135,17 +136,18 @@ fn make_room(session: &Session, reserve: &Reserve) -> bool {
 }
 
 /// The batches that remove something; the others are refused.
-fn removals(group: Vec<Work>) -> Vec<Work> {
-    let (kept, refused): (Vec<Work>, Vec<Work>) =
-        group.into_iter().partition(|work| only_removes(&work.batch));
-    for work in refused {
+fn removals(group: Vec<Asked>) -> Vec<Asked> {
+    let (kept, refused): (Vec<Asked>, Vec<Asked>) =
+        group.into_iter().partition(|(_, work)| only_removes(&work.batch));
+    for (_, work) in refused {
         let _ = work.answer.send(Err(DatabaseError::Unavailable("the disk is full".to_owned())));
     }
     kept
 }
 
-fn write_group(session: &Session, group: &[Work]) -> Vec<Answer> {
-    let batches: Vec<&[Statement]> = group.iter().map(|work| work.batch.as_slice()).collect();
+/// The answers of the first ones, for which there was time.
+fn write_group(session: &Session, group: &[Asked]) -> Vec<Answer> {
+    let batches: Vec<&[Statement]> = group.iter().map(|(_, work)| work.batch.as_slice()).collect();
     catch_panics(session, batches.len(), || match batches.as_slice() {
         [] => Vec::new(),
         [one] => vec![write_one(session, one)],
@@ -192,12 +194,18 @@ fn failed(count: usize, why: &str) -> Vec<Answer> {
     vec![Err(DatabaseError::Unavailable(why.to_owned())); count]
 }
 
-/// Writes a group of batches in one transaction. Results are returned only after a successful commit.
+/// Writes batches of a group in one transaction, as many as there is time for. Results are returned only after a successful
+/// commit.
 fn write_together(session: &Session, group: &[&[Statement]]) -> Vec<Answer> {
     let together = || {
         begin(session)?;
-        let answers: Vec<Answer> =
-            group.iter().map(|batch| write_within(session, batch)).collect::<Result<_, _>>()?;
+        let (began, mut answers) = (Instant::now(), Vec::with_capacity(group.len()));
+        for batch in group {
+            answers.push(write_within(session, batch)?);
+            if began.elapsed() >= GROUP_TIME {
+                break;
+            }
+        }
         command(session, "COMMIT")?;
         Ok(answers)
     };

@@ -45,6 +45,9 @@ pub const INVITATION_MS: i64 = 7 * 24 * 3_600_000;
 pub const INVITATIONS_MAX: i64 = 100;
 /// Invitations that a workspace sends within [`INVITATIONS_SENT_WINDOW_MS`].
 pub const INVITATIONS_SENT_MAX: i64 = 100;
+/// Invitations that are mailed to one address, by all workspaces together, within [`INVITATIONS_SENT_WINDOW_MS`]. Others
+/// are made without a mail, and their link is handed over.
+pub const INVITATIONS_TO_ADDRESS_MAX: i64 = 5;
 /// The time over which sent invitations are counted.
 pub const INVITATIONS_SENT_WINDOW_MS: i64 = 3_600_000;
 /// People of a workspace.

@@ -14,6 +14,8 @@ pub const SOCKET_MESSAGE_BYTES_MAX: usize = 32 * 1024;
 pub const SOCKET_SEND_MS: u64 = 10_000;
 /// Time a host waits for the client's close frame.
 pub const SOCKET_CLOSE_MS: u64 = 2_000;
+/// Tests of tools that one workspace has under way in one process.
+pub const TOOL_TESTS_MAX: u64 = 32;
 /// Concurrent live conversations in one process. Workspaces share them fairly; clients beyond that are asked to retry
 /// later.
 pub const LIVE_SESSIONS_MAX: u64 = 1_000;

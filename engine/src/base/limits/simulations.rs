@@ -4,6 +4,8 @@
 pub const SNAPSHOT_BYTES_MAX: usize = 1_800_000;
 /// Size of the snapshots of all runs of one batch.
 pub const BATCH_SNAPSHOTS_BYTES_MAX: i64 = 8 * 1024 * 1024;
+/// Queued runs of a workspace.
+pub const RUNS_QUEUED_MAX: i64 = 5_000;
 /// Simulations in one batch.
 pub const BATCH_RUNS_MAX: usize = 1_000;
 /// Concurrent runs of a workspace.

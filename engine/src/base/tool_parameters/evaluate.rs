@@ -176,7 +176,7 @@ impl<'s> Evaluator<'s> {
                 Ok(self.range(*bound, limit, number, location))
             }
             (Rule::MultipleOf(divisor), Value::Number(number)) => {
-                self.spend(8)?;
+                self.spend(16)?;
                 Ok(number::is_multiple(number, divisor)
                     || self.fail(location, || format!("must be a multiple of {divisor}")))
             }

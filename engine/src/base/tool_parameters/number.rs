@@ -28,12 +28,12 @@ pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
         return number.digits == 0;
     }
     let shift = number.exponent - divisor.exponent;
-    if shift >= 0 {
-        let mut remainder = number.digits % divisor.digits;
-        for _ in 0..shift {
-            remainder = remainder * 10 % divisor.digits;
-        }
-        return remainder == 0;
+    if let Ok(shift) = u32::try_from(shift) {
+        // Eighteen zeros at a time: a remainder has 20 digits at most, and 128 bits hold 38.
+        let steps = (0..shift).step_by(18).map(|done| 10_u128.pow((shift - done).min(18)));
+        return steps
+            .fold(number.digits % divisor.digits, |remainder, zeros| remainder * zeros % divisor.digits)
+            == 0;
     }
     let scale = u32::try_from(-shift).ok().and_then(|shift| 10_u128.checked_pow(shift));
     let divisor = scale.and_then(|scale| divisor.digits.checked_mul(scale));

@@ -144,7 +144,7 @@ for (const rows of all('[data-rows]')) {
     const choices = [...(rows.lastElementChild?.querySelectorAll('select') ?? [])].map(({ value }) => value);
     const row = rows.appendChild(blank.cloneNode(true));
     row.querySelectorAll('select').forEach((select, at) => (select.value = choices[at] ?? select.value));
-    row.querySelector('select, input').focus();
+    row.querySelector('select, textarea').focus();
     changes();
   });
   rows.addEventListener('click', ({ target }) => {

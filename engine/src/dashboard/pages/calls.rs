@@ -274,8 +274,11 @@ fn filters(frame: &Frame, assistants: &Value) -> Markup {
                     datalist id={ "known-" (name) } { @for known in distinct(assistants, name) { option value=(known) {} } }
                 }
             }
-            label { "From (UTC)" input type="date" name="date_from" value=(asked(frame, "date_from")); }
-            label { "To (UTC)" input type="date" name="date_to" value=(asked(frame, "date_to")); }
+            @for (name, called) in [("date_from", "From (UTC)"), ("date_to", "To (UTC)")] {
+                @let value = asked(frame, name);
+                // A control for dates would drop a time, which the overview and the API filter by.
+                label { (called) input type=(if value.contains('T') { "text" } else { "date" }) name=(name) value=(value); }
+            }
             } }
             @for name in ["sort", "order", "limit"] {
                 @if !asked(frame, name).is_empty() { input type="hidden" name=(name) value=(asked(frame, name)); }

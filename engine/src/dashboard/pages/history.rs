@@ -1,4 +1,6 @@
 //! The revisions of an assistant: what each change changed, and a way back.
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -22,6 +24,9 @@ const BASE: &str = "/dashboard/assistants";
 /// Fields that differ in every revision.
 const OWN: &[&str] = &["id", "revision", "created_at", "updated_at"];
 
+/// The names of what can be attached, by their ids.
+type Names<'a> = BTreeMap<&'a str, &'a str>;
+
 /// A field that a change changed: its name, and its lines before and after.
 struct Change {
     field: String,
@@ -44,7 +49,11 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         ],
         ..Strip::default()
     };
-    let named = [read(answers, 1), read(answers, 2)];
+    let named: Names<'_> = [read(answers, 1), read(answers, 2)]
+        .into_iter()
+        .flat_map(|resources| list(resources, ""))
+        .map(|resource| (text(resource, "id"), text(resource, "name")))
+        .collect();
     layout::page(
         frame,
         strip,
@@ -62,7 +71,7 @@ fn entry(
     current: &Value,
     revision: &Value,
     before: Option<&Value>,
-    named: &[&Value],
+    named: &Names<'_>,
 ) -> Markup {
     let number_text = number(revision, "revision").to_string();
     let assistant_id = text(current, "id");
@@ -99,14 +108,14 @@ fn entry(
     }
 }
 
-fn changes(before: &Value, after: &Value, named: &[&Value]) -> Vec<Change> {
+fn changes(before: &Value, after: &Value, named: &Names<'_>) -> Vec<Change> {
     let mut changes = Vec::new();
     compare("", before, after, named, &mut changes);
     changes
 }
 
 /// Compares field by field; an object is compared by its own fields.
-fn compare(path: &str, before: &Value, after: &Value, named: &[&Value], changes: &mut Vec<Change>) {
+fn compare(path: &str, before: &Value, after: &Value, named: &Names<'_>, changes: &mut Vec<Change>) {
     if before == after {
         return;
     }
@@ -126,13 +135,8 @@ fn compare(path: &str, before: &Value, after: &Value, named: &[&Value], changes:
 }
 
 /// A value as lines: ids of what is attached by their names.
-fn lines(value: &Value, named: &[&Value]) -> Vec<String> {
-    let name = |line: &str| {
-        let resources = named.iter().flat_map(|resources| list(resources, ""));
-        let resource = resources.into_iter().find(|resource| text(resource, "id") == line);
-        resource.map_or_else(|| line.to_owned(), |resource| text(resource, "name").to_owned())
-    };
-    Shown::of(value).lines().lines().map(name).collect()
+fn lines(value: &Value, named: &Names<'_>) -> Vec<String> {
+    Shown::of(value).lines().lines().map(|line| (*named.get(line).unwrap_or(&line)).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -146,8 +150,7 @@ mod tests {
             "tool_ids": ["tool_1"], "record": true});
         let after = json!({"id": "a", "revision": 2, "instructions": "One\n2\nThree", "speech": {"speed": 1.5},
             "tool_ids": [], "record": true});
-        let tools = json!([{"id": "tool_1", "name": "find_parcel"}]);
-        let found: Vec<_> = changes(&before, &after, &[&tools])
+        let found: Vec<_> = changes(&before, &after, &BTreeMap::from([("tool_1", "find_parcel")]))
             .into_iter()
             .map(|change| (change.field, change.before.join("|"), change.after.join("|")))
             .collect();

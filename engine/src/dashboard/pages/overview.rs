@@ -40,6 +40,9 @@ pub const PAGE: Page = Page {
 const DAYS: &str = "7";
 const DAYS_CHOICES: [&str; 3] = ["2", DAYS, "30"];
 
+/// What is older did not fail lately: 30 days.
+const LATELY_MS: i64 = 30 * 24 * 3_600_000;
+
 /// How much of what failed, and of the latest calls, is shown.
 const SHOWN_MAX: usize = 8;
 
@@ -277,6 +280,7 @@ fn failed(
             td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
         }));
     }
+    let since = time::format(frame.now_ms - LATELY_MS);
     let bad = |run: &&Value| at(run, "passed") == false || text(run, "status") == "error";
     for run in runs.iter().filter(bad).take(SHOWN_MAX) {
         let error = text(run, "error/message");
@@ -293,6 +297,7 @@ fn failed(
             },
         ));
     }
+    rows.retain(|(at, _)| *at >= since.as_str());
     rows.sort_by(|one, other| other.0.cmp(one.0));
     section(
         "What failed lately",

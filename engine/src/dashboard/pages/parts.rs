@@ -1,5 +1,8 @@
 //! The small parts that pages are made of: times, money, ids, states, tables, empty lists.
+use std::borrow::Cow;
+
 use maud::{Markup, PreEscaped, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use crate::base::time;
@@ -43,9 +46,9 @@ pub fn asked<'a>(frame: &'a Frame, name: &str) -> &'a str {
 }
 
 /// The name of the resource with this id in a list; the id, shortened, where the list does not have it.
-pub fn name_of(resources: &Value, id: &str) -> String {
+pub fn name_of<'a>(resources: &'a Value, id: &str) -> Cow<'a, str> {
     let found = list(resources, "").iter().find(|resource| text(resource, "id") == id);
-    found.map_or_else(|| shortened(id), |resource| text(resource, "name").to_owned())
+    found.map_or_else(|| shortened(id).into(), |resource| text(resource, "name").into())
 }
 
 /// A time: relative, with the exact one on hover. The script adds the viewer's zone.
@@ -379,8 +382,12 @@ pub fn here(frame: &Frame) -> String {
 
 /// A link to the address of a resource's page.
 pub fn link(base: &str, id: &str) -> String {
-    format!("{base}/{}", percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC))
-        .replace("%5F", "_")
+    const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_');
+    let mut address = String::with_capacity(base.len() + 1 + id.len());
+    address.push_str(base);
+    address.push('/');
+    address.extend(utf8_percent_encode(id, ID));
+    address
 }
 
 /// The links to the pages before and after.

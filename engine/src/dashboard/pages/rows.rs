@@ -50,7 +50,8 @@ fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str)
                             @if at == 0 { option.without value="" selected[value.is_none()] { "Leave this row out" } }
                         }
                     } @else {
-                        input name={ (name) "[]." (field) } data-name=(field) value=(given) maxlength=[schema["maxLength"].as_u64()] dir="auto" autocomplete="off" aria-invalid=[invalid];
+                        // An input would take the line breaks out of what the API was given.
+                        textarea rows="1" name={ (name) "[]." (field) } data-name=(field) maxlength=[schema["maxLength"].as_u64()] dir="auto" autocomplete="off" aria-invalid=[invalid] { "\n" (given) }
                     }
                 }
             }

@@ -96,7 +96,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         evaluations.iter().filter(|one| at(one, "passed") == false).map(|one| mark(one, rows)).collect();
     let again = [("id", simulation_id), ("mode", text(run, "mode")), ("seed", seed.as_str())];
     let strip = Strip {
-        title: name_of(simulations, simulation_id),
+        title: name_of(simulations, simulation_id).into_owned(),
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(html! { (verdict(run)) (id(run_id)) }),
         action: Some(html! {

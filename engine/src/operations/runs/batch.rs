@@ -29,8 +29,8 @@ pub const OPERATION: Operation = Operation::post(
         (the built-in ones are free). Poll list_simulation_runs with the batch_id.",
 )
 .body::<Body>()
-.returns::<Batch>()
-.errors(&[Code::SpendLimitReached]);
+.returns::<Batch<'static>>()
+.errors(&[Code::SpendLimitReached, Code::LimitReached]);
 
 /// The simulations to run, and how to run them.
 #[derive(Deserialize, JsonSchema)]
@@ -53,11 +53,11 @@ struct Body {
 
 /// The queued runs.
 #[derive(Serialize, JsonSchema)]
-struct Batch {
+struct Batch<'a> {
     /// `batch_…`
     batch_id: BatchId,
     /// The runs, in the order of their simulations.
-    runs: Vec<Run>,
+    runs: Vec<&'a Run>,
 }
 
 /// The characters that the simulations of assistant `:id` take together.
@@ -121,9 +121,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         let message = format!("has more than {BATCH_RUNS_MAX} simulations; start their runs one by one");
         return Err(Error::field("assistant_id", message).into());
     }
-    let queued = launch.batch(context, &launched)?;
-    let runs = launched.into_iter().map(|one| one.run).collect();
-    let batch = Batch { batch_id, runs };
-    let output = Output::created(&batch)?;
-    context.commit(queued, output).await
+    let runs: Vec<&Run> = launched.iter().map(|one| &one.run).collect();
+    let output = Output::created(&Batch { batch_id, runs })?;
+    launch.commit(context, &launched, output).await
 }

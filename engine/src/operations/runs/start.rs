@@ -26,7 +26,7 @@ pub const OPERATION: Operation = Operation::post("start_simulation_run", "/simul
     )
     .optional_body::<Body>()
     .returns::<Run>()
-    .errors(&[Code::SpendLimitReached]);
+    .errors(&[Code::SpendLimitReached, Code::LimitReached]);
 
 /// Options of the run; all have defaults.
 #[derive(Deserialize, JsonSchema)]
@@ -73,6 +73,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let seed = seed.unwrap_or_else(|| random_seed(context));
     let launched = launch.run(context, row.id("id")?, &snapshot, seed)?;
     let output = Output::created(&launched.run)?;
-    let batch = launch.batch(context, &[launched])?;
-    context.commit(batch, output).await
+    launch.commit(context, &[launched], output).await
 }

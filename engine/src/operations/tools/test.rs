@@ -124,6 +124,13 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         headers: request.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         body: String::from_utf8_lossy(&request.body).into_owned(),
     };
+    // Each waits for somebody else's server, with a connection and an address to look up.
+    let _place = services.tool_tests().take(context.workspace_id()?, 1, 0).ok_or_else(|| {
+        Error::new(
+            Code::Unavailable,
+            "Too many tests of tools are under way. Try again when they have ended.",
+        )
+    })?;
     // Stored before the request is sent, so that the audit log has it, and a repeat does not send it again.
     let until =
         Error::new(Code::Unavailable, "This test is being sent, or its result was lost. Send another one.");

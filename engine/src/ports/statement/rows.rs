@@ -62,7 +62,7 @@ impl<'a> Row<'a> {
     /// A NOT NULL column of type TEXT, borrowed.
     pub fn str(&self, column: &str) -> Result<&'a str, DatabaseError> {
         match self.value(column)? {
-            Value::Text(text) => Ok(text),
+            Value::Text(text) | Value::Asker(text) => Ok(text),
             Value::Null => Err(DatabaseError::Shape(format!("{column} is NULL"))),
             Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
         }
@@ -71,7 +71,7 @@ impl<'a> Row<'a> {
     /// A nullable column of type TEXT.
     pub fn optional_text(&self, column: &str) -> Result<Option<String>, DatabaseError> {
         match self.value(column)? {
-            Value::Text(text) => Ok(Some(text.clone())),
+            Value::Text(text) | Value::Asker(text) => Ok(Some(text.clone())),
             Value::Null => Ok(None),
             Value::Number(_) => Err(DatabaseError::Shape(format!("{column} is a number"))),
         }
@@ -87,7 +87,7 @@ impl<'a> Row<'a> {
         match self.value(column)? {
             Value::Number(number) => Ok(Some(*number as i64)),
             Value::Null => Ok(None),
-            Value::Text(_) => Err(DatabaseError::Shape(format!("{column} is a text"))),
+            Value::Text(_) | Value::Asker(_) => Err(DatabaseError::Shape(format!("{column} is a text"))),
         }
     }
 
