@@ -50,6 +50,24 @@ fn no_form_is_taken_without_its_proof() {
     assert_eq!(visitor.get("/dashboard").status, 200, "still signed in");
 }
 
+/// A field is put where its name says. Without a bound, a name of a million dots had overflowed the stack of the process.
+#[test]
+fn the_name_of_a_field_goes_no_deeper_than_what_the_form_makes() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("deep"));
+    for name in
+        [".".repeat(500_000), format!("speech{}", ".speed".repeat(80_000)), "conditions.a".repeat(40_000)]
+    {
+        for operation in ["create_assistant", "create_simulation_persona", "create_simulation"] {
+            let csrf = visitor.csrf("/dashboard/keys");
+            let fields = [("_csrf", csrf.as_str()), ("name", "Deep"), (name.as_str(), "x")];
+            let reply = visitor.post(&format!("/dashboard/do/{operation}"), &fields);
+            assert!(matches!(reply.status, 303 | 422), "{operation}: {}", reply.status);
+        }
+    }
+    assert_eq!(visitor.get("/dashboard").status, 200, "still there");
+}
+
 /// Whoever could send these for somebody else would sign them in as another person (login CSRF), use up their code, or have
 /// mails sent.
 #[test]

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use sidetone_engine::base::limits::INVITATIONS_TO_ADDRESS_MAX;
 use sidetone_tests::World;
 use sidetone_tests::fakes::{self, people};
 use sidetone_tests::reply::Reply;
@@ -121,6 +122,14 @@ fn a_provider_vouches_for_an_address_but_invites_nobody() {
     let mut friend = Visitor::new(&world);
     assert_eq!(google(&mut friend, "friend", &email).status, 303);
     assert_eq!(friend.get("/dashboard").status, 200);
+    // Whoever invites chooses the address and words of the mail: one mailbox gets few of them, from all workspaces.
+    let often = format!("often-{}@google.example", std::process::id());
+    for _ in 0..2 * INVITATIONS_TO_ADDRESS_MAX {
+        let made =
+            operator.act("invite_person", "/dashboard/people", &[("email", &often), ("role", "member")]);
+        assert!(text(&made).contains("/dashboard/join?token="), "the link is shown: {made:?}");
+    }
+    assert_eq!(fakes::shared_people().mails_to(&often).len() as i64, INVITATIONS_TO_ADDRESS_MAX);
     // Somebody who is not invited is told so by mail, and gets no code.
     let nobody = format!("nobody-{}@google.example", std::process::id());
     let reply = Visitor::new(&world).submit(SIGN_IN, SIGN_IN, &[("email", &nobody)]);

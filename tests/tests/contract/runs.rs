@@ -2,7 +2,7 @@
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{
-    LAST_LINE_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX,
+    LAST_LINE_BYTES_MAX, MODEL_ERROR_TEXT_BYTES_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX, RUNS_QUEUED_MAX,
 };
 use sidetone_engine::sql;
 use sidetone_engine::storage::jobs::JobKind;
@@ -237,6 +237,32 @@ fn a_queued_run_can_be_deleted_and_never_runs() {
     world.delete(&path).refused("not_found");
     assert_eq!(world.sandbox().unwrap().run_jobs(), 0);
     assert_eq!(world.get("/simulations/runs").ok()["runs"], json!([]));
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn a_workspace_queues_runs_up_to_a_limit() {
+    let world = World::with_manual_clock();
+    let run = world.run();
+    // As if they had been started one by one.
+    world.write(vec![sql!(
+        format!(
+            "INSERT INTO runs SELECT runs.id || '_' || n.value, workspace_id, simulation_id, batch_id, assistant_id, assistant_revision,
+             assistant_snapshot, simulation_snapshot, mode, seed, status, passed, error, evaluations, transcript, created_at, started_at,
+             completed_at, call_id, turns, last_line, cost_microusd, max_cost_microusd
+             FROM runs, json_each('[{}]') AS n WHERE runs.id = :id",
+            (1..RUNS_QUEUED_MAX - 1).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
+        ),
+        id = run.id.as_str()
+    )]);
+    let simulation = run["simulation_id"].as_str().unwrap();
+    let (start, body) = (format!("/simulations/{simulation}/runs"), json!({}));
+    let last = world.create(&start, body.clone());
+    world.post(&start, body.clone()).refused("limit_reached");
+    let batch = json!({"assistant_id": run["assistant_id"]});
+    world.post("/simulations/runs/batch", batch).refused("limit_reached");
+    world.delete(format!("/simulations/runs/{}", last.id)).empty();
+    world.create(&start, body);
 }
 
 #[test]
