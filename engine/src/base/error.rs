@@ -38,7 +38,7 @@ codes! {
     InvalidToken = 401 "invalid_token";
     /// The test token has expired; request a new one.
     TokenExpired = 401 "token_expired";
-    /// The workspace reached its own spend limit for this month.
+    /// The monthly spend limit is reached, or conversations in progress have reserved the rest.
     SpendLimitReached = 402 "spend_limit_reached";
     /// The request comes from a browser page of another origin; MCP accepts only its own and local origins.
     ForbiddenOrigin = 403 "forbidden_origin";
@@ -106,7 +106,7 @@ codes! {
     HeadTooLarge = 431 "head_too_large";
     /// An internal error; the request id identifies it in the log.
     Internal = 500 "internal";
-    /// The carrier rejected the call; `details` has the carrier's own code and message.
+    /// The carrier rejected the request; `details` has its own code and message.
     CarrierRejected = 502 "carrier_rejected";
     /// The service is temporarily unavailable; try again.
     Unavailable = 503 "unavailable";
@@ -198,5 +198,35 @@ impl Error {
         }
         error["request_id"] = json!(request_id);
         json!({ "error": error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../docs/rest-api.md");
+
+    /// `[text](address)` → `text`.
+    fn without_links(text: &str) -> String {
+        let mut pieces = text.split("](");
+        let first = pieces.next().unwrap().to_owned();
+        let rest = pieces.map(|piece| piece.split_once(')').unwrap().1);
+        rest.fold(first, |text, piece| text + piece).replace('[', "")
+    }
+
+    #[test]
+    fn the_table_of_the_documentation_has_every_code_as_it_is_defined() {
+        let (_, table) = PAGE.split_once("| status | code | meaning |\n| --- | --- | --- |\n").unwrap();
+        let shown: Vec<String> =
+            table.lines().take_while(|line| line.starts_with('|')).map(without_links).collect();
+        let mut codes = Code::ALL.to_vec();
+        codes.sort_by_key(|code| code.status());
+        assert_eq!(shown.len(), codes.len());
+        // A row may say more than the definition.
+        for (row, code) in shown.iter().zip(codes) {
+            let defined = format!("| {} | `{}` | {}", code.status(), code.as_str(), code.meaning());
+            assert!(row.starts_with(&defined), "{row}\nis defined as\n{defined}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `/voice-test`: a page for talking to an assistant, aloud or by text. The assistant speaks with its own voice, over the
-//! socket, or, where it has none, with the browser's. The page is static: its script reads the token from the address and
-//! uses it only when the button is pressed.
+//! socket, or, where it has none, with the browser's. The page is static: its script reads the token from the address,
+//! asks as it loads whether the link is still good, and uses it up only when a button is pressed.
 use std::sync::LazyLock;
 
 use base64::Engine as _;

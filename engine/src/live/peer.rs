@@ -1,4 +1,4 @@
-//! The remote side of a live conversation: a text client or a telephone.
+//! The remote side of a live conversation: a text client, a browser with audio, or a telephone.
 use crate::base::ids::CallId;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};

@@ -15,7 +15,7 @@ macro_rules! migration {
     };
 }
 
-/// All migrations, oldest first.
+/// All migrations, oldest first. Nothing ever had the numbers 0013 and 0014.
 pub const MIGRATIONS: &[Migration] = &[
     migration!("0001_foundation.sql"),
     migration!("0002_calls.sql"),

@@ -78,7 +78,7 @@ record! {
         pub turns: i64,
         /// The latest line that was spoken, shortened to 200 bytes; null before the first. It stays after the run ends.
         pub last_line: Option<String>,
-        /// The costs of the models of caller, assistant and judge so far, in millionths of a US dollar.
+        /// The costs of caller, assistant and judge so far, with speech, in millionths of a US dollar.
         pub cost_microusd: i64,
         /// The cost limit, which ends the conversation. As the run starts, it is lowered to what is left of the
         /// workspace's money.

@@ -125,9 +125,9 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
                 format!("(1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters"),
                 format!("For {day} the same request"),
                 format!("at most {PROBLEMS_MAX}"),
-                format!("did not arrive within {}", duration(REQUEST_READ_MS)),
+                format!("did not arrive in time. It has {}", duration(REQUEST_READ_MS)),
                 format!("larger than {}", bytes(BODY_BYTES_MAX)),
-                format!("larger than {}", bytes(HEAD_BYTES_MAX)),
+                format!("is too large. It has at most {}", bytes(HEAD_BYTES_MAX)),
             ],
         ),
         (

@@ -223,7 +223,7 @@ fn conversations() -> Vec<Limit> {
         most("time that an accepted call waits for its first ring", duration(PHONE_QUEUE_MS.unsigned_abs())),
         most("`SIDETONE_APOLOGY`", characters(APOLOGY_CHARS_MAX)),
         most(
-            "cost of the models of a browser test or telephone call",
+            "cost of models and speech of a browser test or telephone call",
             format!("{}, or what is left of the month", dollars(LIVE_COST_MICROUSD_MAX)),
         ),
         ("cost of a run", dollars(RUN_COST_MICROUSD_DEFAULT), "what is left of the month".to_owned()),

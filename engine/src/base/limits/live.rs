@@ -57,7 +57,7 @@ pub const LIVE_MESSAGES_BURST: u32 = 20;
 pub const LIVE_MESSAGE_MS: i64 = 500;
 /// Invalid or rate-limited messages before the conversation is closed.
 pub const LIVE_WRONG_MESSAGES_MAX: u32 = 10;
-/// Model cost of a live conversation, in millionths of a US dollar.
+/// Cost of models and speech of a live conversation, in millionths of a US dollar.
 pub const LIVE_COST_MICROUSD_MAX: i64 = 1_000_000;
 /// Lease of a process on its live conversation.
 pub const LIVE_LEASE_MS: i64 = 120_000;

@@ -21,7 +21,7 @@ pub const OPERATION: Operation = Operation::post("create_browser_test_token", "/
     .reaching_out()
     .docs(
         "Test in the browser",
-        "Creates a short-lived link to a page that talks to the assistant: by text, or aloud with the browser's own voices and recogniser (voice `builtin/browser`). The link opens one \
+        "Creates a short-lived link to a page that talks to the assistant, aloud or by text. The link opens one \
         conversation, which is a call (`source: browser`) and can incur usage once its WebSocket is opened; opening the \
         page alone does not. Anybody with the link can talk at the workspace's expense until it expires: never publish it.",
     )
@@ -47,10 +47,8 @@ struct Body {
 struct IssuedToken {
     /// The page to open in a browser.
     url: String,
-    /// The WebSocket behind the page, for a client of your own: JSON text messages. Send
-    /// `{"type": "user_text", "text": "…"}` and `{"type": "hang_up"}`; if you speak the assistant's lines aloud, also
-    /// `{"type": "heard", "index": 2, "chars": 17}` when a line stops. You receive messages of the types `call_started`,
-    /// `assistant_text`, `tool_call`, `tool_result`, `error` (`code`, `message`) or `call_ended`.
+    /// The WebSocket behind the page, for a client of your own: JSON text messages, and audio if you add `&audio=speech`.
+    /// Its messages: <https://github.com/sidetone/sidetone/blob/main/docs/testing.md#test-in-the-browser>.
     websocket_url: String,
     /// The token that both addresses contain.
     token: String,

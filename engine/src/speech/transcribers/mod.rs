@@ -48,8 +48,8 @@ impl TranscriberKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Deepgram, Self::DeepgramFlux, Self::OpenaiFile, Self::OpenaiRealtime];
 
-    /// The protocol for a provider's model. Every provider but Deepgram is an OpenAI-compatible server, and all of those
-    /// have [`TranscriberKind::OpenaiFile`].
+    /// The protocol for a provider's model, by its name, as `docs/settings-and-limits.md` says. Every provider but Deepgram is
+    /// an OpenAI-compatible server, and all of those have [`TranscriberKind::OpenaiFile`].
     #[must_use]
     pub fn of(provider: &str, model: &str) -> Self {
         match provider {
