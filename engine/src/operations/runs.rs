@@ -14,7 +14,6 @@ use crate::base::limits::{SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::live::simulated;
-use crate::models::RULES_MODEL;
 use crate::operations::context::Context;
 use crate::ports::statement::{Row, Statement};
 use crate::speech::settings::TONE;
@@ -24,6 +23,7 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::{self, JobKind};
 use crate::storage::runs::{Run, RunMode, RunStatus};
 use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot, Snapshot};
+use crate::storage::spending;
 
 /// The snapshot of a configuration. Refuses one that no row can hold; `field` is the field that selected it.
 fn snapshot(value: &impl Serialize, field: &str) -> Result<Snapshot, Fault> {
@@ -58,8 +58,8 @@ fn spends(
     simulation: &SimulationSnapshot,
     config: &Config,
 ) -> bool {
-    simulation.models(assistant).any(|model| model != RULES_MODEL)
-        || (mode == RunMode::Voice && simulated::speech_may_cost(config, assistant))
+    let speech_may_cost = mode == RunMode::Voice && simulated::speech_may_cost(config, assistant);
+    !spending::is_free(simulation.models(assistant), speech_may_cost)
 }
 
 /// The seed of a run that is started without one.
