@@ -15,10 +15,10 @@ use sidetone_engine::ports::{
 };
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// Bytes of a read. The library clears a buffer of this size before each read and keeps it for each connection; most
 /// messages with audio have a few hundred bytes.
@@ -74,6 +74,7 @@ impl WebSocketClient {
                         let (code, reason) = (frame.code.into(), frame.reason.to_string());
                         return Some((ClientReceived::Closed { code, reason }, None));
                     }
+                    Some(Err(Error::Capacity(_))) => return Some((ClientReceived::TOO_LARGE, None)),
                     Some(Ok(Message::Close(None)) | Err(_)) | None => {
                         return Some((ClientReceived::lost(), None));
                     }
@@ -148,5 +149,34 @@ fn broken(error: &reqwest::Error) -> ExchangeFailure {
     match error.is_timeout() {
         true => ExchangeFailure::Timeout,
         false => ExchangeFailure::Broken(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_that_is_too_large_ends_the_socket() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+            for bytes in [CLIENT_MESSAGE_BYTES_MAX, CLIENT_MESSAGE_BYTES_MAX + 1] {
+                // The client goes away in the middle of the second one.
+                let _ = socket.send(Message::binary(vec![0; bytes])).await;
+            }
+        });
+        let request = SocketRequest { url, headers: Vec::new(), subprotocols: Vec::new() };
+        let socket = WebSocketClient::new().unwrap().connect(request).await.unwrap();
+        let received: Vec<_> = socket.received.collect().await;
+        let [ClientReceived::Message(SocketMessage::Binary(largest)), ended] = received.as_slice() else {
+            panic!("{} arrived", received.len());
+        };
+        assert_eq!((largest.len(), ended), (CLIENT_MESSAGE_BYTES_MAX, &ClientReceived::TOO_LARGE));
+        server.await.unwrap();
     }
 }

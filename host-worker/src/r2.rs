@@ -1,6 +1,6 @@
 //! Blobs as objects of an R2 bucket. R2 is strongly consistent, and writes are atomic.
 use bytes::Bytes;
-use sidetone_engine::ports::blobs::{Piece, Slice, StoredFile};
+use sidetone_engine::ports::blobs::{Piece, Slice};
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use worker::Bucket;
 use worker::js_sys::{self, Array, Promise, Uint8Array};
@@ -21,15 +21,7 @@ impl R2 {
     /// A slice as a stream of the platform, which sends it to the client without using processor time here. `None`: the
     /// object does not exist.
     pub async fn stream(&self, slice: &Slice) -> Result<Option<ReadableStream>, BlobError> {
-        let found = match &slice.file {
-            StoredFile::Whole(key) => {
-                answer(open(&self.0, key.as_str(), slice.range.first as f64, slice.range.bytes as f64))
-                    .await?
-            }
-            StoredFile::Segments { .. } => {
-                answer(join(&self.0, &pieces(slice.clone()), slice.range.bytes as f64)).await?
-            }
-        };
+        let found = answer(join(&self.0, &pieces(slice.clone()), slice.range.bytes as f64)).await?;
         Ok((!found.is_null()).then(|| found.unchecked_into()))
     }
 }
@@ -55,7 +47,7 @@ fn pieces(mut slice: Slice) -> Array {
 const range = (offset, length) => ({ range: { offset, length } });
 export const keep = (bucket, key, bytes) => bucket.put(key, bytes);
 export const size = async (bucket, key) => (await bucket.head(key))?.size ?? null;
-export const open = async (bucket, key, first, bytes) => (await bucket.get(key, range(first, bytes)))?.body ?? null;
+const open = async (bucket, key, first, bytes) => (await bucket.get(key, range(first, bytes)))?.body ?? null;
 export const read = async (bucket, key, first, bytes) =>
   (await (await bucket.get(key, range(first, bytes)))?.arrayBuffer()) ?? null;
 const send = async (bucket, pieces, stream) => {
@@ -85,7 +77,6 @@ export const remove = (bucket, key) => bucket.delete(key);
 extern "C" {
     fn keep(bucket: &JsValue, key: &str, bytes: &Uint8Array) -> Promise;
     fn size(bucket: &JsValue, key: &str) -> Promise;
-    fn open(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
     fn read(bucket: &JsValue, key: &str, first: f64, bytes: f64) -> Promise;
     fn join(bucket: &JsValue, pieces: &Array, bytes: f64) -> Promise;
     fn remove(bucket: &JsValue, key: &str) -> Promise;

@@ -81,7 +81,7 @@ async fn receive(socket: WebSocket, mut queue: mpsc::Sender<ClientReceived>) {
     }
     while let Some(event) = events.next().await {
         let received = match event {
-            Ok(WebsocketEvent::Message(message)) => ClientReceived::Message(match message.text() {
+            Ok(WebsocketEvent::Message(message)) => ClientReceived::message(match message.text() {
                 Some(text) => SocketMessage::Text(text),
                 None => SocketMessage::Binary(message.bytes().unwrap_or_default().into()),
             }),

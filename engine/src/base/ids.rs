@@ -154,9 +154,6 @@ ids! {
     RequestId = REQUEST;
 }
 
-/// Upper bound on the length of an id; longer texts are rejected before any lookup.
-pub const ID_CHARS_MAX: u64 = 64;
-
 /// Generates ids. Within one process they sort in the order of creation, also within one millisecond.
 #[derive(Default)]
 pub struct Ids {

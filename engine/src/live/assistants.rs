@@ -38,11 +38,10 @@ pub(crate) async fn current(
     admission: &mut Admission,
 ) -> Result<Lookup, Fault> {
     let Some(version) = version else { return Ok(Lookup::Missing) };
-    if let Some(known) = in_use(services, workspace_id, &version.id) {
-        return Ok(admitted(known, admission).map_or(Lookup::NoRoom, Lookup::Found));
-    }
-    let Some(memory) = admission.another(AssistantInUse::memory_of_text(version.bytes)) else {
-        return Ok(Lookup::NoRoom);
+    let memory = match room(services, workspace_id, &version.id, version.bytes, admission) {
+        Some(Room::InUse(known)) => return Ok(Lookup::Found(known)),
+        Some(Room::ToRead(memory)) => memory,
+        None => return Ok(Lookup::NoRoom),
     };
     let [assistant, tools, documents] = assistant_reads(":id", id);
     let reads = [AssistantVersion::select(id), assistant, tools, documents]
@@ -68,11 +67,10 @@ pub(crate) async fn of_run(
     stored: Stored<'_>,
     admission: &mut Admission,
 ) -> Result<Option<Arc<AssistantInUse>>, Fault> {
-    if let Some(known) = in_use(services, workspace_id, stored.id) {
-        return Ok(admitted(known, admission));
-    }
-    let Some(memory) = admission.another(AssistantInUse::memory_of_text(stored.bytes)) else {
-        return Ok(None);
+    let memory = match room(services, workspace_id, stored.id, stored.bytes, admission) {
+        Some(Room::InUse(known)) => return Ok(Some(known)),
+        Some(Room::ToRead(memory)) => memory,
+        None => return Ok(None),
     };
     let [rows] = services.read([Snapshot::select(workspace_id, stored.id)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
@@ -80,6 +78,27 @@ pub(crate) async fn of_run(
     drop(rows);
     let found = prepare(services, workspace_id, stored.id.to_owned(), snapshot, stored.bytes, memory);
     Ok(found.and_then(|found| admitted(found, admission)))
+}
+
+/// What a conversation finds of its assistant.
+pub(crate) enum Room {
+    InUse(Arc<AssistantInUse>),
+    /// Memory to read it into.
+    ToRead(Share<WorkspaceId>),
+}
+
+/// Room for an assistant whose stored texts are that large; `None` while others have it.
+pub(crate) fn room(
+    services: &Services,
+    workspace_id: &WorkspaceId,
+    id: &str,
+    bytes: u64,
+    admission: &mut Admission,
+) -> Option<Room> {
+    match in_use(services, workspace_id, id) {
+        Some(known) => admitted(known, admission).map(Room::InUse),
+        None => admission.another(AssistantInUse::memory_of_text(bytes)).map(Room::ToRead),
+    }
 }
 
 fn in_use(services: &Services, workspace_id: &WorkspaceId, id: &str) -> Option<Arc<AssistantInUse>> {

@@ -20,8 +20,7 @@ use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
 use crate::live::telephony::{self, Route};
 use crate::live::voice_of_call::voice_of;
-use crate::models::{AssistantInUse, RULES_MODEL};
-use crate::ports::statement::Statement;
+use crate::models::AssistantInUse;
 use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
 use crate::speech::settings::TONE;
@@ -31,7 +30,7 @@ use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::snapshots::AssistantVersion;
-use crate::storage::spending::{self, Budget};
+use crate::storage::spending::{self, Budget, Reservation};
 use crate::storage::test_token::TestToken;
 
 /// Whether the request opens one of the service's WebSockets.
@@ -100,31 +99,13 @@ fn token_used() -> Error {
     Error::new(Code::TokenUsed, message)
 }
 
-fn select_used(token: &TestToken) -> Statement {
-    sql!("SELECT 1 AS used FROM used_test_tokens WHERE id = :id", id = &token.id)
-}
-
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
     let token = token(services, incoming, now_ms)?;
-    Audio::of(incoming)?;
-    let workspace_id = &token.workspace_id;
-    let model = sql!(
-        "SELECT model FROM assistants WHERE workspace_id = :workspace_id AND id = :id",
-        workspace_id = workspace_id,
-        id = &token.assistant_id,
-    );
-    let spending = spending::select(services, now_ms).in_workspace(workspace_id);
-    let [used, model, spending] = services.read([select_used(&token), model, spending]).await?;
-    if !used.is_empty() {
-        return Err(token_used().into());
-    }
-    let model = model
-        .first()
-        .map(|row| row.text("model"))
-        .transpose()?
-        .ok_or_else(|| Error::not_found("assistant"))?;
-    Budget::read(Some(&spending))?.check(model != RULES_MODEL)?;
-    Ok(())
+    let Opening { version, mut admission, .. } =
+        may_open(services, &token, Audio::of(incoming)?, now_ms).await?;
+    assistants::room(services, &token.workspace_id, &version.id, version.bytes, &mut admission)
+        .map(drop)
+        .ok_or_else(|| no_room().into())
 }
 
 /// What a client can do with audio, as the address of its socket says.
@@ -154,14 +135,13 @@ impl Audio {
     }
 
     /// Whether the service speaks with this assistant's voice. Otherwise the conversation is written.
-    fn has_voice(self, services: &Services, assistant: &AssistantInUse) -> bool {
+    fn has_voice(self, services: &Services, voice: &str, transcriber: &str) -> bool {
         let is_understood = match self {
             Self::None => false,
-            Self::Speech => assistant.voice != TONE,
+            Self::Speech => voice != TONE,
             Self::Tone => true,
         };
-        let speech = &services.config().speech;
-        is_understood && speech.transcriber_of(&assistant.voice, &assistant.transcriber).is_ok()
+        is_understood && services.config().speech.transcriber_of(voice, transcriber).is_ok()
     }
 }
 
@@ -169,7 +149,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let now_ms = services.ports().clock.now_ms();
     let token = token(services, incoming, now_ms)?;
     let audio = Audio::of(incoming)?;
-    let opened = retry_stale(|| open_call(services, &token, audio)).await?.ok_or_else(no_room)?;
+    let opened = retry_stale(|| open_call(services, &token, audio)).await?;
     let assistant = &opened.assistant;
     let media = opened.is_spoken.then(|| {
         let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
@@ -201,27 +181,42 @@ struct Opened {
     admission: Admission,
 }
 
-/// Reads the conversation's configuration, then opens the call and uses up the token in one batch. `None`: there is no
-/// room for it now.
-async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Result<Option<Opened>, Fault> {
-    let Some(mut admission) = admit(services, &token.workspace_id, Starter::Browser) else {
-        return Ok(None);
-    };
-    let workspace_id = &token.workspace_id;
-    let now_ms = services.ports().clock.now_ms();
-    let version = AssistantVersion::select(&token.assistant_id).in_workspace(workspace_id);
-    let spending = spending::select(services, now_ms).in_workspace(workspace_id);
-    let subscribers = events::callers_subscribers().in_workspace(workspace_id);
-    // A workspace without keys and people is closed, or being moved to another database.
-    let open = sql!(
-        "SELECT 1 AS open WHERE EXISTS
-         (SELECT 1 FROM api_keys WHERE workspace_id = :workspace_id AND revoked_at IS NULL)
-         OR EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :workspace_id)",
-        workspace_id = workspace_id,
-    );
-    let [version, spending, subscribers, used_rows, open] =
-        services.read([version, spending, subscribers, select_used(token), open]).await?;
-    if !used_rows.is_empty() {
+/// A conversation that may open now.
+struct Opening {
+    version: AssistantVersion,
+    is_spoken: bool,
+    reservation: Option<Reservation>,
+    subscribers: Subscribers,
+    admission: Admission,
+}
+
+/// Whether the token opens its conversation now. Nothing is stored, and nothing is taken that the result does not give
+/// back as it is dropped.
+async fn may_open(
+    services: &Services,
+    token: &TestToken,
+    audio: Audio,
+    now_ms: i64,
+) -> Result<Opening, Fault> {
+    let (workspace_id, assistant_id) = (&token.workspace_id, &token.assistant_id);
+    let reads = [
+        sql!("SELECT 1 AS used FROM used_test_tokens WHERE workspace_id = :ws AND id = :id", id = &token.id),
+        // A workspace without keys and people is closed, or being moved to another database.
+        sql!(
+            "SELECT 1 AS open WHERE EXISTS (SELECT 1 FROM api_keys WHERE workspace_id = :ws AND revoked_at IS NULL)
+             OR EXISTS (SELECT 1 FROM memberships WHERE workspace_id = :ws)"
+        ),
+        AssistantVersion::select(assistant_id),
+        sql!(
+            "SELECT model, voice, transcriber, record FROM assistants WHERE workspace_id = :ws AND id = :id",
+            id = assistant_id,
+        ),
+        spending::select(services, now_ms),
+        events::callers_subscribers(),
+    ];
+    let [used, open, version, assistant, spending, subscribers] =
+        services.read(reads.map(|read| read.in_workspace(workspace_id))).await?;
+    if !used.is_empty() {
         return Err(token_used().into());
     }
     if open.is_empty() {
@@ -230,27 +225,43 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
         error.retry_after_s = Some(1);
         return Err(error.into());
     }
-    let version = AssistantVersion::read(&version)?;
+    let (Some(version), Some(row)) = (AssistantVersion::read(&version)?, assistant.first()) else {
+        return Err(Error::not_found("assistant").into());
+    };
+    let (model, voice) = (row.str("model")?, row.str("voice")?);
+    let is_spoken = audio.has_voice(services, voice, row.str("transcriber")?);
+    // In a written conversation no voice is asked.
+    let voice = if is_spoken { voice } else { TONE };
+    // Free conversations start whatever is left.
+    let reservation = if spending::is_free([model], services.config().speech.may_cost(voice)) {
+        None
+    } else {
+        let wanted = spending::wanted_by_models(services, model, voice);
+        Budget::read(Some(&spending))?.reserve(wanted)?
+    };
+    let subscribers = Subscribers::read(&subscribers)?;
+    // Only now, so that a question holds nothing while it reads.
+    let mut admission = admit(services, workspace_id, Starter::Browser).ok_or_else(no_room)?;
+    if is_spoken && row.flag("record")? && !admission.fits_recording(services, browser_line::RATE) {
+        return Err(no_room().into());
+    }
+    Ok(Opening { version, is_spoken, reservation, subscribers, admission })
+}
+
+/// Opens the call and uses up the token in one batch.
+async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Result<Opened, Fault> {
+    let workspace_id = &token.workspace_id;
+    let now_ms = services.ports().clock.now_ms();
+    let Opening { version, is_spoken, reservation, subscribers, mut admission } =
+        may_open(services, token, audio, now_ms).await?;
     let found =
-        assistants::current(services, workspace_id, &token.assistant_id, version, &mut admission).await?;
+        assistants::current(services, workspace_id, &token.assistant_id, Some(version), &mut admission)
+            .await?;
     let assistant = match found {
         Lookup::Found(assistant) => assistant,
         Lookup::Missing => return Err(Error::not_found("assistant").into()),
-        Lookup::NoRoom => return Ok(None),
+        Lookup::NoRoom => return Err(no_room().into()),
     };
-    let budget = Budget::read(Some(&spending))?;
-    budget.check(assistant.model != RULES_MODEL)?;
-    let is_spoken = audio.has_voice(services, &assistant);
-    if is_spoken && assistant.record && !admission.fits_recording(services, browser_line::RATE) {
-        return Ok(None);
-    }
-    // In a written conversation no voice is asked.
-    let voice = if is_spoken { &assistant.voice } else { TONE };
-    let wanted = spending::wanted_by_models(services, &assistant.model, voice);
-    // Free conversations start whatever is left.
-    let reservation = if wanted > 0 { budget.reserve(wanted)? } else { None };
-    let subscribers = Subscribers::read(&subscribers)?;
-
     let call = NewCall::without_telephone(
         workspace_id.clone(),
         services.new_id(),
@@ -299,5 +310,5 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
         Err(error) => return Err(error.into()),
     }
     let max_cost_microusd = reservation.map_or(LIVE_COST_MICROUSD_MAX, |one| one.models_microusd);
-    Ok(Some(Opened { call, lease, assistant, max_cost_microusd, is_spoken, admission }))
+    Ok(Opened { call, lease, assistant, max_cost_microusd, is_spoken, admission })
 }

@@ -5,7 +5,7 @@ use crate::speech::end_of_turn::Patience;
 use crate::speech::listener::Listener;
 use crate::speech::settings::{SpeechApi, SpeechCatalog, TONE};
 use crate::speech::synthesizer::Synthesizer;
-use crate::speech::synthesizers::{self, Fallback, SynthesizerKind, SynthesizerSettings};
+use crate::speech::synthesizers::{self, Fallback, SynthesizerSettings};
 use crate::speech::tone::ToneDecoder;
 use crate::speech::transcribers::{self, TranscriberKind, TranscriberSettings};
 use crate::speech::voice::{Ear, Mouth, TurnTaking, Voice};
@@ -30,12 +30,7 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
         return None;
     }
     let (provider, model) = speech.hearer(&name)?;
-    let kind = match provider.api {
-        SpeechApi::Deepgram => TranscriberKind::of("deepgram", model),
-        SpeechApi::OpenAi | SpeechApi::ElevenLabs | SpeechApi::Cartesia => {
-            TranscriberKind::of("openai", model)
-        }
-    };
+    let kind = TranscriberKind::of(provider.api, model)?;
     let settings = TranscriberSettings {
         base_url: provider.base_url.clone(),
         api_key: provider.api_key.clone().unwrap_or_else(|| Secret::new("")),
@@ -80,11 +75,9 @@ fn synthesizer(
     speed: f64,
 ) -> Option<Box<dyn Synthesizer>> {
     let (provider, name) = speech.speaker(voice)?;
-    let (kind, path) = match provider.api {
-        SpeechApi::OpenAi => (SynthesizerKind::OpenAi, ""),
-        SpeechApi::Deepgram => (SynthesizerKind::Aura, "/v1"),
-        SpeechApi::ElevenLabs => (SynthesizerKind::ElevenLabs, "/v1"),
-        SpeechApi::Cartesia => (SynthesizerKind::Cartesia, ""),
+    let path = match provider.api {
+        SpeechApi::OpenAi | SpeechApi::Cartesia => "",
+        SpeechApi::Deepgram | SpeechApi::ElevenLabs => "/v1",
     };
     // OpenAI's own server requires a model; compatible ones have one.
     let default_model = voice.starts_with("openai/").then(|| "gpt-4o-mini-tts".to_owned());
@@ -96,5 +89,5 @@ fn synthesizer(
         language: Some(language.to_owned()).filter(|language| !language.is_empty()),
         speed: ((speed - 1.0).abs() > f64::EPSILON).then_some(speed),
     };
-    Some(synthesizers::new(kind, settings))
+    Some(synthesizers::new(provider.api, settings))
 }

@@ -150,10 +150,7 @@ impl Resource for Assistant {
         let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
         if !is_builtin && config.speech.speaker(&draft.voice).is_none() {
             let builtin = [TONE, BROWSER];
-            refuse(
-                "voice",
-                unknown_speech_provider(&draft.voice, &builtin, config, SpeechProvider::can_speak),
-            );
+            refuse("voice", unknown_speech_provider(&draft.voice, &builtin, config, |_| true));
         }
         if !draft.transcriber.is_empty()
             && draft.transcriber != TONE

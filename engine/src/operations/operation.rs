@@ -445,12 +445,6 @@ impl Output {
         Self { status, body, etag: None, reveal: None, file: None, next: None }
     }
 
-    /// The same with an `ETag`.
-    pub fn with_etag(mut self, revision: i64) -> Self {
-        self.etag = Some(revision);
-        self
-    }
-
     /// The same with a secret to show.
     pub fn revealing(mut self, reveal: OneTimeSecret) -> Self {
         self.reveal = Some(reveal);

@@ -14,7 +14,6 @@ use crate::base::limits::{RUNS_QUEUED_MAX, SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BY
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::live::simulated;
-use crate::models::RULES_MODEL;
 use crate::operations::checks;
 use crate::operations::context::Context;
 use crate::operations::operation::Output;
@@ -26,6 +25,7 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::{self, JobKind};
 use crate::storage::runs::{Run, RunMode, RunStatus};
 use crate::storage::snapshots::{AssistantSnapshot, SimulationSnapshot, Snapshot};
+use crate::storage::spending;
 
 /// The snapshot of a configuration. Refuses one that no row can hold; `field` is the field that selected it.
 fn snapshot(value: &impl Serialize, field: &str) -> Result<Snapshot, Fault> {
@@ -60,8 +60,8 @@ fn spends(
     simulation: &SimulationSnapshot,
     config: &Config,
 ) -> bool {
-    simulation.models(assistant).any(|model| model != RULES_MODEL)
-        || (mode == RunMode::Voice && simulated::speech_may_cost(config, assistant))
+    let speech_may_cost = mode == RunMode::Voice && simulated::speech_may_cost(config, assistant);
+    !spending::is_free(simulation.models(assistant), speech_may_cost)
 }
 
 /// The seed of a run that is started without one.

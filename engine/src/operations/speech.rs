@@ -119,7 +119,7 @@ async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         pipeline_modes: vec![PipelineMode::Cascading],
     };
     let mut rates = vec![rate(BUILTIN, BROWSER, Some(0)), rate(BUILTIN, TONE, Some(0))];
-    for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_speak()) {
+    for name in speech.providers.keys() {
         rates.extend(
             described(&speech.voices, name)
                 .map(|(voice, settings)| rate(name, voice, settings.microusd_per_1k_chars)),

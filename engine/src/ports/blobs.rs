@@ -70,30 +70,15 @@ pub struct Slice {
     pub range: ByteRange,
 }
 
-/// How a file is stored.
+/// A file that is stored as a head, and segments of the same size; only the last may be smaller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoredFile {
-    /// As one blob.
-    Whole(BlobKey),
-    /// As a head, and segments of the same size; only the last may be smaller.
-    Segments {
-        /// The first bytes, which are in no blob.
-        head: Bytes,
-        /// The key that [`BlobKey::segment`] derives the segments' keys from.
-        key: BlobKey,
-        /// The size of a segment.
-        segment_bytes: u64,
-    },
-}
-
-impl StoredFile {
-    /// The key that names the file.
-    #[must_use]
-    pub const fn key(&self) -> &BlobKey {
-        match self {
-            Self::Whole(key) | Self::Segments { key, .. } => key,
-        }
-    }
+pub struct StoredFile {
+    /// The first bytes, which are in no blob.
+    pub head: Bytes,
+    /// The key that names the file, and that [`BlobKey::segment`] derives the segments' keys from.
+    pub key: BlobKey,
+    /// The size of a segment.
+    pub segment_bytes: u64,
 }
 
 /// Consecutive bytes of a file.
@@ -113,20 +98,18 @@ impl Slice {
         if wanted == 0 {
             return None;
         }
-        let (piece, bytes) = match &self.file {
-            StoredFile::Whole(key) => (Piece::Blob(key.clone(), ByteRange { first, bytes: wanted }), wanted),
-            StoredFile::Segments { head, key, segment_bytes } => match first.checked_sub(head.len() as u64) {
-                None => {
-                    let from = usize::try_from(first).unwrap_or(head.len());
-                    let until = from + usize::try_from(wanted).unwrap_or(head.len()).min(head.len() - from);
-                    (Piece::Bytes(head.slice(from..until)), (until - from) as u64)
-                }
-                Some(place) => {
-                    let (n, first) = (place / segment_bytes, place % segment_bytes);
-                    let bytes = wanted.min(segment_bytes - first);
-                    (Piece::Blob(key.segment(n), ByteRange { first, bytes }), bytes)
-                }
-            },
+        let StoredFile { head, key, segment_bytes } = &self.file;
+        let (piece, bytes) = match first.checked_sub(head.len() as u64) {
+            None => {
+                let from = usize::try_from(first).unwrap_or(head.len());
+                let until = from + usize::try_from(wanted).unwrap_or(head.len()).min(head.len() - from);
+                (Piece::Bytes(head.slice(from..until)), (until - from) as u64)
+            }
+            Some(place) => {
+                let (n, first) = (place / segment_bytes, place % segment_bytes);
+                let bytes = wanted.min(segment_bytes - first);
+                (Piece::Blob(key.segment(n), ByteRange { first, bytes }), bytes)
+            }
         };
         self.range.first += bytes;
         self.range.bytes -= bytes;
@@ -147,7 +130,7 @@ pub async fn open(
         }
         match piece(&*blobs, &mut slice).await? {
             Some(bytes) => Ok(Some((bytes, (blobs, slice)))),
-            None => Err(BlobError(format!("{} was removed while it was read", slice.file.key().as_str()))),
+            None => Err(BlobError(format!("{} was removed while it was read", slice.file.key.as_str()))),
         }
     });
     Ok(Some(Box::pin(stream::iter([Ok(first)]).chain(rest))))
@@ -157,7 +140,12 @@ pub async fn open(
 async fn piece(blobs: &dyn Blobs, slice: &mut Slice) -> Result<Option<Bytes>, BlobError> {
     match slice.next_piece(BLOB_PIECE_BYTES) {
         None => Ok(Some(Bytes::new())),
-        Some(Piece::Bytes(bytes)) => Ok(Some(bytes)),
+        Some(Piece::Bytes(head)) if slice.range.bytes == 0 => Ok(Some(head)),
+        // Together: the head is in no blob, and does not show whether there is one.
+        Some(Piece::Bytes(head)) => {
+            let rest = Box::pin(piece(blobs, slice)).await?;
+            Ok(rest.map(|rest| [head, rest].concat().into()))
+        }
         Some(Piece::Blob(key, range)) => {
             let Some(bytes) = blobs.get(&key, range).await? else { return Ok(None) };
             if bytes.len() as u64 != range.bytes {
@@ -186,7 +174,7 @@ mod tests {
         let audio = (0..11).map(|n| of(n / 5, n % 5));
         let whole: Vec<u64> = head.iter().map(|byte| u64::from(*byte)).chain(audio).collect();
         for (first, until) in (0..15).flat_map(|first| (first + 1..=15).map(move |until| (first, until))) {
-            let file = StoredFile::Segments { head: head.clone(), key: key.clone(), segment_bytes: 5 };
+            let file = StoredFile { head: head.clone(), key: key.clone(), segment_bytes: 5 };
             let mut slice = Slice { file, range: ByteRange { first, bytes: until - first } };
             let mut read = Vec::new();
             while let Some(piece) = slice.next_piece(3) {

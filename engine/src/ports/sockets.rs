@@ -24,6 +24,16 @@ pub enum SocketMessage {
     Binary(Bytes),
 }
 
+impl SocketMessage {
+    /// Its size.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Binary(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// The result of [`Socket::receive`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
@@ -42,11 +52,7 @@ pub enum Received {
 impl Received {
     /// The result for a complete message: [`Received::TooLarge`] if it exceeds the limit.
     pub fn message(message: SocketMessage) -> Self {
-        let bytes = match &message {
-            SocketMessage::Text(text) => text.len(),
-            SocketMessage::Binary(bytes) => bytes.len(),
-        };
-        if bytes > SOCKET_MESSAGE_BYTES_MAX { Self::TooLarge } else { Self::Message(message) }
+        if message.bytes() > SOCKET_MESSAGE_BYTES_MAX { Self::TooLarge } else { Self::Message(message) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Outgoing WebSockets.
 use super::sockets::Movable;
 use super::{BoxFuture, BoxStream, Gone, Port, SocketMessage};
+use crate::base::limits::CLIENT_MESSAGE_BYTES_MAX;
 
 /// A WebSocket to open (RFC 6455), at an address that the operator configured. `Debug` hides the values of its headers.
 #[derive(Clone, PartialEq)]
@@ -73,9 +74,10 @@ pub const EXCHANGE_ERROR_BYTES_MAX: usize = 4 * 1024;
 ///
 /// 1. One call opens one socket once: no retry, no redirect. `connect` gives up after
 ///    [`SOCKET_CONNECT_MS`](crate::base::limits::SOCKET_CONNECT_MS).
-/// 2. The host handles pings and pongs. It passes on messages of at most
-///    [`CLIENT_MESSAGE_BYTES_MAX`](crate::base::limits::CLIENT_MESSAGE_BYTES_MAX); a larger one closes the socket with 1009.
-/// 3. Nothing of a socket outlives its two halves: when both are dropped, the connection ends.
+/// 2. The host handles pings and pongs, and passes each message through [`ClientReceived::message`]: one that is too large
+///    is the end of the socket. A host that need not read the whole of it reports [`ClientReceived::TOO_LARGE`] itself.
+/// 3. A host that cannot slow the server down stops to receive when it sends far more than is read.
+/// 4. Nothing of a socket outlives its two halves: when both are dropped, the connection ends.
 pub trait WebSockets: Port {
     /// Opens a socket.
     fn connect(&self, request: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>>;
@@ -85,14 +87,15 @@ pub trait WebSockets: Port {
 pub struct ClientSocket {
     /// Sends messages.
     pub sender: Box<dyn ClientSender>,
-    /// What arrives, in order. It ends after [`ClientReceived::Closed`].
+    /// What arrives, in order. It ends after [`ClientReceived::Closed`], and without it where the host stopped to receive.
     pub received: BoxStream<'static, ClientReceived>,
 }
 
 /// The sending half of a socket.
 pub trait ClientSender: Movable {
     /// Queues a message. [`Gone`] when the socket is closed, or when more than
-    /// [`CLIENT_QUEUE_BYTES_MAX`](crate::base::limits::CLIENT_QUEUE_BYTES_MAX) wait because the server does not read.
+    /// [`CLIENT_QUEUE_BYTES_MAX`](crate::base::limits::CLIENT_QUEUE_BYTES_MAX) wait because the server does not read; the
+    /// platform's sockets at the edge do not tell how many wait.
     fn send(&mut self, message: SocketMessage) -> Result<(), Gone>;
 }
 
@@ -111,6 +114,15 @@ pub enum ClientReceived {
 }
 
 impl ClientReceived {
+    /// A message of more than [`CLIENT_MESSAGE_BYTES_MAX`] ends the socket (RFC 6455, 7.4.1).
+    pub const TOO_LARGE: Self = Self::Closed { code: 1009, reason: String::new() };
+
+    /// A complete message: [`TOO_LARGE`](Self::TOO_LARGE) if it exceeds the limit.
+    #[must_use]
+    pub fn message(message: SocketMessage) -> Self {
+        if message.bytes() > CLIENT_MESSAGE_BYTES_MAX { Self::TOO_LARGE } else { Self::Message(message) }
+    }
+
     /// The end without a close frame (RFC 6455, 7.1.5).
     #[must_use]
     pub const fn lost() -> Self {
@@ -143,6 +155,15 @@ mod tests {
         let headers: Vec<_> =
             request.http_headers().map(|(name, value)| format!("{name}: {value}")).collect();
         assert_eq!(headers, ["upgrade: websocket", "sec-websocket-protocol: a, b", "authorization: Token k"]);
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_is_the_end() {
+        let message = |bytes| SocketMessage::Text("x".repeat(bytes));
+        let largest = message(CLIENT_MESSAGE_BYTES_MAX);
+        assert_eq!(ClientReceived::message(largest.clone()), ClientReceived::Message(largest));
+        let ended = ClientReceived::message(message(CLIENT_MESSAGE_BYTES_MAX + 1));
+        assert_eq!(ended, ClientReceived::Closed { code: 1009, reason: String::new() });
     }
 
     #[test]

@@ -320,12 +320,6 @@ impl Player {
         [marks, self.send_at_ms].into_iter().flatten().min()
     }
 
-    /// Whether a line is being played, or waits.
-    #[must_use]
-    pub fn is_playing(&self) -> bool {
-        !self.lines.is_empty()
-    }
-
     /// Whether playback is paused.
     #[must_use]
     pub const fn is_paused(&self) -> bool {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::base::limits::INTEGER_MAX;
 use crate::base::ordered::Ordered as _;
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
+use crate::speech::transcribers::TranscriberKind;
 
 /// The settings read here.
 pub const SETTINGS: &[&str] = &[
@@ -128,18 +129,10 @@ pub struct SpeechCatalog {
 }
 
 impl SpeechProvider {
-    /// Whether it synthesizes speech.
+    /// Whether it recognises speech. Each one synthesizes it.
     #[must_use]
-    pub const fn can_speak(&self) -> bool {
-        match self.api {
-            SpeechApi::OpenAi | SpeechApi::Deepgram | SpeechApi::ElevenLabs | SpeechApi::Cartesia => true,
-        }
-    }
-
-    /// Whether it recognises speech.
-    #[must_use]
-    pub const fn can_hear(&self) -> bool {
-        matches!(self.api, SpeechApi::OpenAi | SpeechApi::Deepgram)
+    pub fn can_hear(&self) -> bool {
+        TranscriberKind::of(self.api, "").is_some()
     }
 }
 
@@ -172,16 +165,17 @@ impl SpeechCatalog {
         Ok(catalog)
     }
 
-    /// The provider of a voice (`provider/name`), if it can speak.
+    /// The provider of a voice (`provider/name`).
     #[must_use]
     pub fn speaker<'a>(&'a self, voice: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
-        self.provider(voice).filter(|(provider, _)| provider.can_speak())
+        let (provider, name) = voice.split_once('/')?;
+        (!name.is_empty()).then_some((self.providers.get(provider)?, name))
     }
 
     /// The provider of a transcriber (`provider/name`), if it can hear.
     #[must_use]
     pub fn hearer<'a>(&'a self, transcriber: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
-        self.provider(transcriber).filter(|(provider, _)| provider.can_hear())
+        self.speaker(transcriber).filter(|(provider, _)| provider.can_hear())
     }
 
     /// The transcriber of a conversation: the one that the assistant names, else the operator's default, else one of the
@@ -221,11 +215,6 @@ impl SpeechCatalog {
     fn default_for_speakers(&self) -> Result<String, String> {
         let configured = DEFAULT_TRANSCRIBERS.iter().find(|name| self.hearer(name).is_some());
         configured.map(|name| (*name).to_owned()).ok_or_else(no_transcriber)
-    }
-
-    fn provider<'a>(&'a self, name: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
-        let (provider, name) = name.split_once('/')?;
-        (!name.is_empty()).then_some((self.providers.get(provider)?, name))
     }
 
     fn check(&self) -> Result<(), SettingError> {

@@ -1,5 +1,4 @@
 //! Speech synthesis: what every provider's protocol does for [`super`].
-use super::audio::Rate;
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use crate::ports::sockets::Movable;
 
@@ -21,9 +20,6 @@ pub type LineId = u64;
 /// 5. A [`tick`](Self::tick) before the first line opens the connection ahead of it; [`poll_timeout`](Self::poll_timeout)
 ///    asks for one.
 pub trait Synthesizer: Movable {
-    /// The rate of the audio that it makes; known before the first line.
-    fn rate(&self) -> Rate;
-
     /// Text to speak, a part of `line`.
     fn speak(&mut self, now_ms: i64, line: LineId, text: &str);
 
@@ -59,7 +55,7 @@ pub trait Synthesizer: Movable {
 /// What a synthesizer made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SynthesizerEvent {
-    /// Audio of a line at [`Synthesizer::rate`].
+    /// Audio of a line at [`synthesizers::RATE`](super::synthesizers::RATE).
     Audio {
         /// The line.
         line: LineId,

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use crate::base::setting::Secret;
 
 use super::audio::Rate;
+use super::settings::SpeechApi;
 use super::synthesizer::Synthesizer;
 
 mod aura;
@@ -28,38 +29,12 @@ pub(super) use lines::has_words;
 
 /// The rate of every provider's audio. One rate for all of them means that a change of the voice in the middle of a line
 /// needs no conversion.
-const RATE: Rate = Rate::Khz24;
-
-/// A provider of voices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SynthesizerKind {
-    /// OpenAI and servers with the same interface: `POST {base_url}/audio/speech`.
-    OpenAi,
-    /// Deepgram Aura.
-    Aura,
-    /// ElevenLabs.
-    ElevenLabs,
-    /// Cartesia.
-    Cartesia,
-}
-
-impl SynthesizerKind {
-    /// The address of the provider's own service, in the form of [`SynthesizerSettings::base_url`].
-    #[must_use]
-    pub const fn base_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Aura => "wss://api.deepgram.com/v1",
-            Self::ElevenLabs => "wss://api.elevenlabs.io/v1",
-            Self::Cartesia => "wss://api.cartesia.ai",
-        }
-    }
-}
+pub const RATE: Rate = Rate::Khz24;
 
 /// How to reach a voice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SynthesizerSettings {
-    /// Up to the path of the interface: see [`SynthesizerKind::base_url`]. `http` and `ws` are the same here, and so are
+    /// Up to the path of the interface, such as `https://api.openai.com/v1`. `http` and `ws` are the same here, and so are
     /// `https` and `wss`.
     pub base_url: String,
     /// The key, where the server wants one.
@@ -114,12 +89,12 @@ impl SynthesizerSettings {
 
 /// A voice of a provider, for one call.
 #[must_use]
-pub fn new(kind: SynthesizerKind, settings: SynthesizerSettings) -> Box<dyn Synthesizer> {
+pub fn new(api: SpeechApi, settings: SynthesizerSettings) -> Box<dyn Synthesizer> {
     use streaming::Streaming;
-    match kind {
-        SynthesizerKind::OpenAi => Box::new(openai::OpenAi::new(settings)),
-        SynthesizerKind::Aura => Box::new(Streaming::new(aura::Aura::new(settings))),
-        SynthesizerKind::ElevenLabs => Box::new(Streaming::new(elevenlabs::ElevenLabs::new(settings))),
-        SynthesizerKind::Cartesia => Box::new(Streaming::new(cartesia::Cartesia::new(settings))),
+    match api {
+        SpeechApi::OpenAi => Box::new(openai::OpenAi::new(settings)),
+        SpeechApi::Deepgram => Box::new(Streaming::new(aura::Aura::new(settings))),
+        SpeechApi::ElevenLabs => Box::new(Streaming::new(elevenlabs::ElevenLabs::new(settings))),
+        SpeechApi::Cartesia => Box::new(Streaming::new(cartesia::Cartesia::new(settings))),
     }
 }

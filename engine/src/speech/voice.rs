@@ -23,6 +23,7 @@ use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
 use super::resample::Resampler;
 use super::spoken_line::SpokenLine;
 use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
+use super::synthesizers;
 use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
@@ -392,11 +393,10 @@ impl Voice {
         while let Mouth::Speech(synthesizer) = &mut self.mouth
             && let Some(event) = synthesizer.poll_event()
         {
-            let rate = synthesizer.rate();
             match event {
                 SynthesizerEvent::Audio { line, samples } => {
                     self.turn_clock.audio_arrived(line, now_ms);
-                    self.audio(line, rate, &samples);
+                    self.audio(line, synthesizers::RATE, &samples);
                 }
                 SynthesizerEvent::Words { line, words } => self.with_line(line, |line| line.add_words(words)),
                 SynthesizerEvent::PartEnd { line, text_end } => {

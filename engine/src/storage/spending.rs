@@ -11,6 +11,7 @@ pub use budget::{Budget, Grant, PhoneGrant};
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, RUNS_WOKEN_MAX};
 use crate::base::time;
+use crate::models::RULES_MODEL;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -171,6 +172,12 @@ pub fn still_taken(services: &Services, workspace_id: &WorkspaceId, now_ms: i64)
         call = "",
     )
     .in_workspace(workspace_id)
+}
+
+/// Whether a conversation with these models costs nothing for certain: a provider's model may have a price that nobody
+/// told the service.
+pub fn is_free<'a>(models: impl IntoIterator<Item = &'a str>, speech_may_cost: bool) -> bool {
+    !speech_may_cost && models.into_iter().all(|model| model == RULES_MODEL)
 }
 
 /// What the model and the speech of a live conversation may cost at most.

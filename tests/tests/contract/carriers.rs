@@ -3,6 +3,10 @@ use http::Method;
 use serde_json::json;
 use sidetone_engine::base::limits::PHONE_CONNECT_MS;
 use sidetone_tests::World;
+use sidetone_tests::fakes::carrier::Wire;
+use sidetone_tests::fakes::carrier::vonage::VonageWire;
+
+use crate::grants::announced;
 
 #[test]
 fn calls_from_a_carrier_without_an_account_are_declined() {
@@ -136,4 +140,29 @@ fn the_order_response_is_stored_although_the_key_was_revoked() {
     assert_eq!(call["carrier_call_id"], sid);
     assert_eq!(world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok()["carrier_call_id"], sid);
     with_temporary.get("/calls").refused("unauthorized");
+}
+
+#[test]
+fn a_call_to_an_assistant_that_cannot_hear_is_declined_and_says_so() {
+    const NUMBER: &str = "+14155550100";
+    let settings = VonageWire::default().settings("http://vonage.example");
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let local = ("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1"}}"#);
+    let world = World::with_settings(&[&settings[..], &[local]].concat());
+    // The model must not be asked about a call without a word.
+    let deaf = json!({"name": "Desk", "instructions": "Be kind.", "model": "local/m", "voice": "local/v"});
+    let assistant = world.create("/assistants", deaf).id;
+    let binding = json!({"assistant_id": assistant, "provider": "vonage"});
+    world.put(format!("/numbers/{NUMBER}"), binding).ok();
+    assert_eq!(announced(&world, NUMBER), "talk", "the call is declined");
+    let sandbox = world.sandbox().unwrap();
+    sandbox.run_jobs();
+    let call = world.get("/calls").ok().json["calls"][0].clone();
+    assert_eq!(call["ended_reason"], "speech_failed", "{call}");
+    assert_eq!((&call["outcome"], &call["fault"]), (&json!("failed"), &json!("operator")));
+    let row = &call["transcript"][0];
+    assert_eq!(row["role"], "system");
+    assert!(row["text"].as_str().unwrap().contains("no transcriber is configured"), "{row}");
+    assert!(call["analysis"].is_object(), "{call}");
+    assert!(sandbox.sent_http().is_empty(), "no provider was asked");
 }

@@ -72,8 +72,10 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
     world.patch(format!("/webhooks/{}", hook.id), json!({"events": ["*"]})).ok();
     let (word, kept) = (marker(), world.a_call());
     let call = call_saying(&world, &word);
-    world.store(&call.id, example::recording(16_000)).unwrap();
-    announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
+    world.store(&call.id, &example::recording(16_000)).unwrap();
+    for kind in [EventKind::RecordingReady, EventKind::CallEnded] {
+        announce(&world, kind, &world.get(format!("/calls/{}", call.id)).ok().json);
+    }
     assert_eq!(rows_with(&world, &word), 4, "a transcript, its words, and two events");
     let path = format!("/calls/{}", call.id);
     let search = format!("/calls?search={word}");
@@ -290,7 +292,7 @@ fn calls_and_recordings_are_kept_as_long_as_the_workspace_says() {
         new.started_at = Timestamp::from_ms(now_ms - age_ms - 60_000);
         ended.ended_at = Timestamp::from_ms(now_ms - age_ms);
         record(world, &new, &ended);
-        world.store(&new.id, example::recording(800)).unwrap();
+        world.store(&new.id, &example::recording(800)).unwrap();
         new.id.to_string()
     };
     let (old, young) = (recorded(&world, 5 * DAY_MS), recorded(&world, DAY_MS));

@@ -66,7 +66,7 @@ fn problems(world: &World, assistant_id: &str, from: Option<&str>) -> Vec<Value>
 }
 
 /// Announces a call to a number; returns what the caller gets to hear or do.
-fn announced(world: &World, number: &str) -> String {
+pub(crate) fn announced(world: &World, number: &str) -> String {
     let call = PhoneCall {
         carrier_call_id: "63f61863-4a51-4f6b-86e1-46edebcf9356".to_owned(),
         other_id: "0ccc7b54-4df3-4bca-a65a-3da1ecc777f0".to_owned(),

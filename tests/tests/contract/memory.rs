@@ -91,7 +91,7 @@ fn memory_that_is_given_back_is_free_for_the_next() {
         let refusal = world.connect(url).err().unwrap();
         assert_eq!(refusal.status, 503);
         let path = url.split_once(".example").unwrap().1;
-        world.get(path).refused("upgrade_required");
+        world.get(path).refused("unavailable");
         client.send(r#"{"type": "hang_up"}"#);
         client.rest();
         drop(client);

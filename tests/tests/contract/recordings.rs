@@ -14,7 +14,6 @@ use sidetone_engine::base::limits::{RECORDING_RETRY_MS, RECORDING_WRITE_MS_MAX, 
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
 use sidetone_engine::storage::fault::Fault;
-use sidetone_engine::storage::recordings::Kept;
 use sidetone_tests::blobs::check_guarantees;
 use sidetone_tests::direct_access::wait;
 use sidetone_tests::faults::{FaultyDatabase, StorageFault};
@@ -146,8 +145,8 @@ fn range_requests_get_the_responses_in_the_table() {
 #[test]
 fn a_recording_larger_than_one_chunk_is_complete() {
     let world = World::new();
-    let (call, file) = (world.a_call(), example::recording(1_000_000));
-    assert_eq!(world.store(&call.id, file.clone()).unwrap(), Kept::Now);
+    let (call, file) = (world.a_call(), &example::recording(1_000_000));
+    world.store(&call.id, file).unwrap();
     let url = format!("/calls/{}/recording", call.id);
     assert!(world.get(&url).ok().body == file, "the bytes differ");
     let part = world.call_with(Method::GET, &url, None, &[("range", "bytes=262143-2000000")]);
@@ -212,7 +211,7 @@ fn deleting_a_recording_is_permanent_and_keeps_the_call() {
     expected["recording"] = Value::Null;
     assert_eq!(left, expected);
     // The recorder may try again without knowing of the deletion.
-    assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Deleted);
+    assert!(matches!(world.store(&call.id, &example::recording(16_000)), Err(Fault::Stale)));
     world.get(&url).refused("not_found");
     assert_eq!(wait(blobs.size(&key)), Ok(None));
 }
@@ -232,26 +231,10 @@ fn a_missing_file_is_a_404() {
 fn storing_twice_keeps_the_first() {
     let world = World::new();
     let call = world.a_recorded_call();
-    assert_eq!(world.store(&call.id, example::recording(99)).unwrap(), Kept::Before);
+    for (id, frames) in [(&*call.id, 99), ("call_unknown", 9)] {
+        assert!(matches!(world.store(id, &example::recording(frames)), Err(Fault::Stale)), "{id}");
+    }
     assert!(world.get(format!("/calls/{}/recording", call.id)).ok().body == example::recording(16_000));
-    assert!(matches!(world.store("call_unknown", example::recording(9)), Err(Fault::Refused(_))));
-    assert!(matches!(world.store(&call.id, Bytes::from_static(b"no WAV")), Err(Fault::Bug(_))));
-}
-
-#[test]
-#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn the_event_contains_the_call_as_read() {
-    let world = World::with_manual_clock();
-    world.create("/webhooks", json!({"url": "https://receiver.example/", "events": ["recording.ready"]}));
-    let sandbox = world.sandbox().unwrap();
-    sandbox.answer_http(200, "");
-    let call = world.a_recorded_call();
-    world.store(&call.id, example::recording(16_000)).unwrap();
-    sandbox.run_jobs();
-    let sent = sandbox.sent_http();
-    assert_eq!(sent.len(), 1, "once: {sent:?}");
-    let event: Value = serde_json::from_slice(&sent[0].body).unwrap();
-    assert_eq!((&event["type"], &event["data"]), (&json!("recording.ready"), &json!({"call": call.json})));
 }
 
 #[test]
@@ -261,12 +244,12 @@ fn a_failed_put_is_never_served_and_its_remains_are_swept() {
     for half in [false, true] {
         blobs.keeps_what_it_refuses.store(half, Ordering::SeqCst);
         blobs.fails.store(true, Ordering::SeqCst);
-        assert!(world.store(&call.id, example::recording(16_000)).is_err());
+        assert!(world.store(&call.id, &example::recording(16_000)).is_err());
         each(&world, &call, |reply| drop(reply.refused("recording_not_ready")));
     }
     blobs.fails.store(false, Ordering::SeqCst);
     // The recorder tries again.
-    assert_eq!(world.store(&call.id, example::recording(16_000)).unwrap(), Kept::Now);
+    world.store(&call.id, &example::recording(16_000)).unwrap();
     assert_eq!(blobs.memory.keys().len(), 2, "one blob is left from the failed attempt");
     world.get(format!("/calls/{}/recording", call.id)).ok();
     later(&world);
@@ -275,7 +258,7 @@ fn a_failed_put_is_never_served_and_its_remains_are_swept() {
     // Without another try, no blob is left after a day.
     let given_up = world.a_call();
     blobs.fails.store(true, Ordering::SeqCst);
-    assert!(world.store(&given_up.id, example::recording(16_000)).is_err());
+    assert!(world.store(&given_up.id, &example::recording(16_000)).is_err());
     blobs.fails.store(false, Ordering::SeqCst);
     later(&world);
     each(&world, &given_up, |reply| drop(reply.refused("not_found")));
@@ -328,16 +311,17 @@ fn a_blob_that_cannot_be_deleted_is_unreachable_and_swept_later() {
 #[test]
 fn storing_interrupted_at_any_write_is_completed_by_a_retry_with_one_blob() {
     for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
-        for write in 1..=2 {
+        // The row, the segment, the end.
+        for write in 2..=4 {
             let database = Arc::new(FaultyDatabase::default());
             let blobs = Arc::new(MemoryBlobs::default());
             let world = World::over_both(database.clone(), blobs.clone());
             let call = world.a_call();
             database.fail_write(write, fault);
-            assert!(world.store(&call.id, example::recording(16_000)).is_err(), "{fault:?} {write}");
-            let kept = world.store(&call.id, example::recording(16_000)).unwrap();
-            let acknowledged = fault == StorageFault::After && write == 2;
-            assert_eq!(kept, if acknowledged { Kept::Before } else { Kept::Now }, "{fault:?} {write}");
+            assert!(world.store(&call.id, &example::recording(16_000)).is_err(), "{fault:?} {write}");
+            let again = world.store(&call.id, &example::recording(16_000));
+            let was_stored = fault == StorageFault::After && write == 4;
+            assert_eq!(matches!(again, Err(Fault::Stale)), was_stored, "{fault:?} {write}");
             world.get(format!("/calls/{}/recording", call.id)).ok();
             later(&world);
             assert_eq!(blobs.keys(), [blob_of(&world, &call.id)], "{fault:?} {write}");
@@ -351,11 +335,10 @@ fn of_two_concurrent_attempts_one_is_stored() {
     let call = world.a_call();
     let (other, id) = (world.clone(), call.id.clone());
     *blobs.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        assert_eq!(other.store(&id, example::recording(8_000)).unwrap(), Kept::Now);
+        other.store(&id, &example::recording(8_000)).unwrap();
     }));
-    assert!(matches!(world.store(&call.id, example::recording(16_000)), Err(Fault::Stale)));
+    assert!(matches!(world.store(&call.id, &example::recording(16_000)), Err(Fault::Stale)));
     assert!(world.get(format!("/calls/{}/recording", call.id)).ok().body == example::recording(8_000));
-    assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
     later(&world);
     assert_eq!(blobs.memory.keys(), [blob_of(&world, &call.id)]);
 }
@@ -381,6 +364,7 @@ fn each(world: &World, call: &Created, check: impl Fn(Reply)) {
     }
 }
 
+/// The blob of its only segment.
 fn blob_of(world: &World, call_id: &str) -> BlobKey {
     let select = sql!(
         "SELECT id FROM recordings WHERE call_id = :call_id AND state <> 'abandoned'",
@@ -388,7 +372,7 @@ fn blob_of(world: &World, call_id: &str) -> BlobKey {
     );
     let rows = wait(world.direct_access().ports().database.read(vec![select])).unwrap();
     let id = rows[0].first().unwrap().id("id").unwrap();
-    BlobKey::recording(&world.workspace_id(), &CallId::from_stored(call_id), &id).unwrap()
+    BlobKey::recording(&world.workspace_id(), &CallId::from_stored(call_id), &id).unwrap().segment(0)
 }
 
 /// Sweeps after every attempt must have ended.

@@ -163,3 +163,38 @@ fn a_limit_that_a_carrier_without_a_rate_can_pass_comes_with_a_warning() {
         json!([])
     );
 }
+
+/// A page that is refused a socket asks the same address why.
+#[test]
+fn a_refused_conversation_says_why() {
+    let world = World::with_settings(&[
+        ("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1"}}"#),
+        ("SIDETONE_VOICES", r#"{"local/v": {"microusd_per_1k_chars": 1000}}"#),
+        ("SIDETONE_DEFAULT_TRANSCRIBER", "local/whisper"),
+    ]);
+    limit(&world, 5);
+    let desk = json!({"name": "Desk", "instructions": "Be kind.", "voice": "local/v"});
+    let assistant = world.create("/assistants", desk).id;
+    let [first, second] = [(); 2].map(|()| {
+        let url = world.test_token(&assistant)["websocket_url"].as_str().unwrap().to_owned();
+        url[url.find("/voice-test").unwrap()..].to_owned()
+    });
+    let speaking = |path: &str| format!("{path}&audio=speech");
+    for _ in 0..2 {
+        world.get(speaking(&first)).refused("upgrade_required");
+        assert_eq!(reserved(&world), 0, "a question takes nothing");
+    }
+    let open = world.connect(&speaking(&first)).map_err(drop).expect("there is money");
+    assert_eq!(reserved(&world), 5);
+    assert_eq!(world.connect(&speaking(&second)).map(drop).unwrap_err().status, 402);
+    world.get(speaking(&second)).refused("spend_limit_reached");
+    // To write costs nothing.
+    world.get(&second).refused("upgrade_required");
+    drop(open);
+    let keys = world.get("/keys").ok().json;
+    for key in keys.as_array().unwrap() {
+        world.delete(format!("/keys/{}", key["id"].as_str().unwrap())).empty();
+    }
+    assert_eq!(world.connect(&second).map(drop).unwrap_err().status, 503);
+    world.get(&second).refused("unavailable");
+}

@@ -1,11 +1,5 @@
 //! Recordings and the blobs that keep them.
 
-/// Size of a recording: two and a half hours of two channels at 8 kHz.
-pub const RECORDING_BYTES_MAX: usize = 288 * 1024 * 1024;
-/// Lowest sample rate of a recording: that of the telephone network.
-pub const RECORDING_RATE_HZ_MIN: u32 = 8_000;
-/// Highest sample rate of a recording.
-pub const RECORDING_RATE_HZ_MAX: u32 = 48_000;
 /// A recording whose write takes longer counts as failed, and its blob is removed.
 pub const RECORDING_WRITE_MS_MAX: i64 = 24 * 60 * 60 * 1000;
 /// Duration of a segment of a running call's recording where a write costs nothing but time. A crash loses about as much.

@@ -105,7 +105,7 @@ impl BlobResponse {
             Ok(Some(stream)) => (trace.complete(response), Some(stream)),
             Ok(None) => {
                 let detail =
-                    format!("{} is not in storage; was it deleted just now?", slice.file.key().as_str());
+                    format!("{} is not in storage; was it deleted just now?", slice.file.key.as_str());
                 (trace.refuse(&NotServed::None.into(), Some(detail)), None)
             }
             Err(error) => (trace.fault(error.into()), None),

@@ -8,7 +8,6 @@ use crate::base::limits::{LEASED_ATTEMPTS_MAX, RUN_WAIT_MS_MAX, RUN_WAIT_MS_MIN}
 use crate::base::time::Timestamp;
 use crate::jobs::Failure;
 use crate::live::simulated;
-use crate::models::RULES_MODEL;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
@@ -38,7 +37,7 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
     let models = || started.simulation.models(&started.assistant);
     let config = services.config();
     let speech_may_cost = started.is_held() && simulated::speech_may_cost(config, &started.assistant);
-    if models().all(|model| model == RULES_MODEL) && !speech_may_cost {
+    if spending::is_free(models(), speech_may_cost) {
         record::open_call(services, job, started, wanted, None).await?;
         return Ok(Some(wanted));
     }

@@ -2,6 +2,7 @@
 use crate::base::limits::PHONE_START_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates, Side};
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{CallFault, EndedReason, Outcome};
 use crate::live::call_journal::CallProgress;
 use crate::live::telephony::leg::{Leg, Placing};
@@ -52,9 +53,13 @@ pub(crate) fn never_connected(
     without_conversation(outcome, reason, fault, answered_at, ended_at)
 }
 
-/// The end of a declined incoming call: the caller hears a busy signal.
-pub(crate) fn declined(reason: EndedReason, at: Timestamp) -> EndedCall {
-    without_conversation(Outcome::Busy, reason, CallFault::Operator, None, at)
+/// The end of a declined incoming call: the caller hears a busy signal. A call that cannot be talked on failed, and its
+/// transcript says why.
+pub(crate) fn declined(reason: EndedReason, why: Option<String>, at: Timestamp) -> EndedCall {
+    let outcome = if why.is_some() { reason.outcome() } else { Outcome::Busy };
+    let note = why.map(|text| TranscriptRow::new(0, TranscriptRole::System, text, 0, 0));
+    let transcript = note.into_iter().collect();
+    EndedCall { transcript, ..without_conversation(outcome, reason, CallFault::Operator, None, at) }
 }
 
 fn without_conversation(

@@ -246,8 +246,8 @@
   const connect = () => {
     state("wait", "Connecting");
     for (const id of ["talk", "type"]) at(id).disabled = true;
+    if (sound) address.searchParams.set("audio", "speech");
     const url = new URL(address);
-    if (sound) url.searchParams.set("audio", "speech");
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     let opened = false;
     socket = new WebSocket(url);

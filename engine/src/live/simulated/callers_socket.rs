@@ -14,7 +14,7 @@ use super::{CallerOfRun, RunCosts};
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::speech_exchanges::SpeechExchanges;
-use crate::models::{CallerReply, CallerTurn, FailureCode, RULES_MODEL};
+use crate::models::{CallerReply, CallerTurn, FailureCode};
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::live_caller::{CallerOutput, LiveCaller};
@@ -183,10 +183,7 @@ impl<'a> CallersSocket<'a> {
     fn ask(&mut self) {
         let (services, setup) = (self.services, self.setup);
         let spent = self.costs.total();
-        let is_free = setup.model_name == RULES_MODEL
-            && self.costs.caller().microusd == 0
-            && self.costs.assistant().microusd == 0;
-        if !is_free && self.limit.left_microusd(spent) <= 0 {
+        if !self.limit.allows(setup.model_name, spent) {
             return self.stop(EndedReason::CostLimit, EndedReason::CostLimit.fault());
         }
         let left_microusd = self.limit.left_microusd(spent);

@@ -5,6 +5,7 @@ use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use crate::speech::resample::Resampler;
 use crate::speech::speakable::Speakable;
 use crate::speech::synthesizer::{Synthesizer, SynthesizerEvent};
+use crate::speech::synthesizers;
 
 /// A voice and what it is speaking.
 pub(super) struct CallersVoice {
@@ -16,7 +17,7 @@ pub(super) struct CallersVoice {
 
 impl CallersVoice {
     pub(super) fn new(name: String, language: String, synthesizer: Box<dyn Synthesizer>) -> Self {
-        let resampler = Resampler::new(synthesizer.rate().hz(), RATE.hz());
+        let resampler = Resampler::new(synthesizers::RATE.hz(), RATE.hz());
         Self { name, language, synthesizer, resampler }
     }
 

@@ -6,7 +6,7 @@ use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Ref
 use crate::conversation::EndedReason;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::telephony::begin_call::begin_call;
-use crate::live::telephony::leg::{Leg, Placing, command_id};
+use crate::live::telephony::leg::{Leg, Placing, Room, command_id};
 use crate::live::telephony::token::CallToken;
 use crate::live::telephony::{CallUrls, status};
 use crate::ports::DatabaseError;
@@ -14,7 +14,7 @@ use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{CallStatus, Direction, NewCall, Source};
+use crate::storage::calls::{CallStatus, Direction, EndedCall, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::spending::{self, Budget, PhoneGrant};
@@ -54,18 +54,16 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
         Leg::select_by_carrier(provider, &call.carrier_call_id),
         sql!(
             "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
-             a.voice AS voice, a.transcriber AS transcriber, MIN(w.calls_at_once, :most) AS calls_at_once,
-             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = n.workspace_id AND p.is_over = 0) AS calls
-             FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id JOIN workspaces AS w ON w.id = n.workspace_id
+             a.voice AS voice, a.transcriber AS transcriber FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id
              WHERE n.number = :number AND n.provider = :provider",
             number = &call.to,
             provider = provider.as_str(),
-            most = services.config().ceilings.calls_at_once,
         ),
+        in_workspace_of_number(Room::select(services), call),
         in_workspace_of_number(events::callers_subscribers(), call),
         in_workspace_of_number(spending::select(services, now.ms()), call),
     ];
-    let [legs, binding, subscribers, spending] = services.read(reads).await?;
+    let [legs, binding, room, subscribers, spending] = services.read(reads).await?;
     // Carriers repeat their callbacks.
     if let Some(leg) = Leg::first(Some(&legs))? {
         return match leg.media_at {
@@ -83,9 +81,10 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
     };
     let new = binding.call(services, provider, call, now);
     let subscribers = Subscribers::read(&subscribers)?;
-    match binding.grant(services, provider, Budget::read(Some(&spending))?) {
-        Err(reason) => {
-            decline(services, &new, &subscribers, reason).await?;
+    let is_full = Room::full(&room)?.is_some();
+    match binding.grant(services, provider, is_full, Budget::read(Some(&spending))?) {
+        Err((reason, why)) => {
+            decline(services, &new, &subscribers, ended::declined(reason, why, now)).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
         }
         Ok(grant) => {
@@ -108,8 +107,6 @@ struct Binding {
     model: String,
     voice: String,
     transcriber: String,
-    calls: i64,
-    calls_at_once: i64,
 }
 
 impl Binding {
@@ -121,28 +118,28 @@ impl Binding {
             model: row.text("model")?,
             voice: row.text("voice")?,
             transcriber: row.text("transcriber")?,
-            calls: row.integer("calls")?,
-            calls_at_once: row.integer("calls_at_once")?,
         })
     }
 
-    /// What the call gets, or why it cannot be accepted now.
+    /// What the call gets, or why it cannot be accepted now, with what the transcript says about that.
     fn grant(
         &self,
         services: &Services,
         provider: CarrierName,
+        is_full: bool,
         budget: Budget,
-    ) -> Result<PhoneGrant, EndedReason> {
-        if services.config().speech.transcriber_of(&self.voice, &self.transcriber).is_err() {
-            return Err(EndedReason::ModelFailed);
+    ) -> Result<PhoneGrant, (EndedReason, Option<String>)> {
+        if let Err(why) = services.config().speech.transcriber_of(&self.voice, &self.transcriber) {
+            let why = format!("The assistant cannot talk on the telephone: {why}");
+            return Err((EndedReason::SpeechFailed, Some(why)));
         }
-        if self.calls >= self.calls_at_once {
-            return Err(EndedReason::Busy);
+        if is_full {
+            return Err((EndedReason::Busy, None));
         }
         let per_minute = services.config().carriers.rates().microusd_per_minute(provider);
         let models = spending::wanted_by_models(services, &self.model, &self.voice);
         // The carrier costs money with every model.
-        budget.grant_call(models, per_minute).map_err(|_| EndedReason::CostLimit)
+        budget.grant_call(models, per_minute).map_err(|_| (EndedReason::CostLimit, None))
     }
 
     fn call(
@@ -200,7 +197,7 @@ async fn decline(
     services: &Services,
     new: &NewCall,
     subscribers: &Subscribers,
-    reason: EndedReason,
+    ended: EndedCall,
 ) -> Result<(), Fault> {
     let leg = Leg::new(new, services.new_id(), None, Placing::Incoming, 0)?;
     let mut batch = Batch::default();
@@ -209,7 +206,7 @@ async fn decline(
     let end = EndOfCall {
         call: new,
         leg: Some(&leg),
-        ended: ended::declined(reason, new.started_at),
+        ended,
         analysis: None,
         recorded_ms: None,
         subscribers,

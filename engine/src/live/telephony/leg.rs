@@ -5,6 +5,8 @@
 mod job;
 mod row;
 
+pub use row::Room;
+
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};

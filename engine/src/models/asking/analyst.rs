@@ -39,7 +39,7 @@ impl Analyst {
         }))
     }
 
-    /// Analyses a call. An empty transcript is analysed without a request to the provider.
+    /// Analyses a call. A transcript without a word of anybody is analysed without a request to the provider.
     ///
     /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
     ///
@@ -53,7 +53,9 @@ impl Analyst {
         budget_microusd: i64,
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
-            Backend::Provider(provider) if !turn.transcript.is_empty() => {
+            Backend::Provider(provider)
+                if turn.transcript.iter().any(|row| row.role != TranscriptRole::System) =>
+            {
                 provider.ask(ports, budget_microusd, |_| request(turn), read, None).await
             }
             Backend::Rules | Backend::Provider(_) => Ok(Answered::free(analyse(turn))),

@@ -40,7 +40,7 @@ fn a_line_is_over_when_its_last_mark_returns() {
             heard_until_ms: Some(1_600)
         }]
     );
-    assert!(!player.is_playing());
+    assert!(player.lines.is_empty());
     let heard: Vec<_> = player.take_heard(1_620).collect();
     // The mark took 20 ms back to us, which is no gap.
     assert_eq!((heard.len(), heard[0].until_ms, heard[29].until_ms), (30, 1_020, 1_600));
@@ -202,6 +202,6 @@ proptest! {
         }
         heard += player.take_heard(now_ms).count() as i64;
         prop_assert_eq!(heard + cut, queued);
-        prop_assert!(!player.is_playing());
+        prop_assert!(player.lines.is_empty());
     }
 }

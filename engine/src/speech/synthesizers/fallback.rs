@@ -3,9 +3,7 @@ use std::collections::VecDeque;
 
 use super::lines::{Lines, audio_ms, has_words, line_of};
 use super::word_map::is_ideograph;
-use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
-use crate::speech::resample::Resampler;
 use crate::speech::synthesizer::{LineId, Synthesizer, SynthesizerEvent, WordTime};
 
 /// How long a voice that failed is not asked first.
@@ -23,10 +21,8 @@ const WORDLESS_MS_MAX: i64 = 1_500;
 ///    whose time is known, else after the last part that is complete and as many words of the next as fit the audio.
 /// 2. Lines are given to the voices one at a time, so a line that changes its voice stays before the next one.
 /// 3. A voice that failed rests for a minute, or for the rest of the call if another attempt cannot succeed.
-/// 4. The rate is the first voice's; audio of others is converted.
 pub struct Fallback {
     voices: Vec<Voice>,
-    rate: Rate,
     lines: Lines,
     progress: Option<Progress>,
     is_closed: bool,
@@ -59,9 +55,7 @@ struct Attempt {
     is_finish_sent: bool,
     /// Audio of the line from voices before, in ms.
     base_ms: i64,
-    rate: Rate,
     samples: u64,
-    resampler: Option<Resampler>,
     /// Words that its audio has not reached yet. If the voice fails, they are never spoken.
     words: VecDeque<WordTime>,
     has_words: bool,
@@ -75,7 +69,6 @@ impl Fallback {
     /// attempt at the rest of a line whose connection broke.
     #[must_use]
     pub fn new(first: Box<dyn Synthesizer>, others: Vec<Box<dyn Synthesizer>>) -> Self {
-        let rate = first.rate();
         let voices = std::iter::once(first)
             .chain(others)
             .map(|synthesizer| Voice {
@@ -85,7 +78,7 @@ impl Fallback {
                 has_started: false,
             })
             .collect();
-        Self { voices, rate, lines: Lines::new(rate), progress: None, is_closed: false }
+        Self { voices, lines: Lines::default(), progress: None, is_closed: false }
     }
 
     /// Gives text to voices and takes what they report, until nothing more happens.
@@ -163,7 +156,7 @@ impl Fallback {
                 progress.tried.push(voice);
                 let base_ms = self.lines.get(id).map_or(0, |line| line.audio_ms());
                 progress.attempt =
-                    self.voices.get_mut(voice).map(|at| at.begin(voice, progress.given, base_ms, self.rate));
+                    self.voices.get_mut(voice).map(|at| at.begin(voice, progress.given, base_ms));
             }
             let text =
                 self.lines.get(id).and_then(|line| line.text.get(progress.given..end)).unwrap_or_default();
@@ -200,10 +193,6 @@ impl Fallback {
         match event {
             SynthesizerEvent::Audio { samples, .. } => {
                 attempt.samples = attempt.samples.saturating_add(samples.len() as u64);
-                let samples = match &mut attempt.resampler {
-                    Some(resampler) => resampler.push(&samples),
-                    None => samples,
-                };
                 let is_open = self.lines.audio(line, samples);
                 attempt.reach(attempt.audio_ms(), line, &mut self.lines);
                 return !is_open;
@@ -226,15 +215,11 @@ impl Fallback {
             }
             SynthesizerEvent::Done { .. } => {
                 attempt.reach(i64::MAX, line, &mut self.lines);
-                let rest = attempt.resampler.as_mut().map(Resampler::flush).unwrap_or_default();
                 self.progress = None;
-                if self.lines.audio(line, rest) {
-                    self.lines.complete(line, "The voice");
-                }
+                self.lines.complete(line, "The voice");
                 return true;
             }
             SynthesizerEvent::Failed { failure, .. } => {
-                let rest = attempt.resampler.as_mut().map(Resampler::flush).unwrap_or_default();
                 if let Some(line) = self.lines.get(line) {
                     progress.given = attempt.spoken(&line.text, &line.parts);
                 }
@@ -244,7 +229,6 @@ impl Fallback {
                     voice.rests_until_ms = voice.rests_until_ms.max(until_ms);
                 }
                 (progress.attempt, progress.last_failure) = (None, Some(failure));
-                self.lines.audio(line, rest);
                 return true;
             }
         }
@@ -264,20 +248,16 @@ fn choose(voices: &[Voice], tried: &[usize], now_ms: i64) -> Option<usize> {
 }
 
 impl Voice {
-    fn begin(&mut self, voice: usize, start: usize, base_ms: i64, rate: Rate) -> Attempt {
+    fn begin(&mut self, voice: usize, start: usize, base_ms: i64) -> Attempt {
         self.has_started = true;
         self.last_line += 1;
-        let own = self.synthesizer.rate();
-        let resampler = (own != rate).then(|| Resampler::new(own.hz(), rate.hz()));
         Attempt {
             voice,
             line: self.last_line,
             start,
             is_finish_sent: false,
             base_ms,
-            rate: own,
             samples: 0,
-            resampler,
             words: VecDeque::new(),
             has_words: false,
             known: start,
@@ -289,7 +269,7 @@ impl Voice {
 impl Attempt {
     /// The audio that this voice made, in ms.
     fn audio_ms(&self) -> i64 {
-        audio_ms(self.samples, self.rate)
+        audio_ms(self.samples)
     }
 
     fn known(&mut self, text_end: usize, at_ms: i64) {
@@ -348,10 +328,6 @@ fn words_within(text: &str, chars: usize) -> usize {
 }
 
 impl Synthesizer for Fallback {
-    fn rate(&self) -> Rate {
-        self.rate
-    }
-
     fn speak(&mut self, now_ms: i64, line: LineId, text: &str) {
         if !self.is_closed {
             self.lines.speak(line, text);

@@ -2,11 +2,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::RATE;
 use super::failure::temporary;
 use super::word_map::WordMap;
 use crate::base::setting::Secret;
 use crate::base::text::hide_words;
-use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
 
@@ -26,7 +26,6 @@ pub(super) const STALL_MS: i64 = 5_000;
 pub(super) struct Line {
     /// Its id.
     pub(super) id: LineId,
-    rate: Rate,
     /// All its text so far.
     pub(super) text: String,
     /// The parts to speak; those without a word are left out.
@@ -47,19 +46,18 @@ impl Line {
 
     /// Its audio so far, in ms.
     pub(super) fn audio_ms(&self) -> i64 {
-        audio_ms(self.samples, self.rate)
+        audio_ms(self.samples)
     }
 }
 
 /// The duration of audio in ms.
-pub(super) fn audio_ms(samples: u64, rate: Rate) -> i64 {
-    i64::try_from(samples.saturating_mul(1_000) / u64::from(rate.hz())).unwrap_or(i64::MAX)
+pub(super) fn audio_ms(samples: u64) -> i64 {
+    i64::try_from(samples.saturating_mul(1_000) / u64::from(RATE.hz())).unwrap_or(i64::MAX)
 }
 
 /// The lines at hand, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lines {
-    rate: Rate,
     /// What no message of a failure contains: the provider's key.
     hidden: Option<Secret>,
     open: VecDeque<Line>,
@@ -72,11 +70,6 @@ impl Lines {
     pub(super) fn hiding(mut self, key: Option<&Secret>) -> Self {
         self.hidden = key.cloned();
         self
-    }
-
-    /// No lines, with audio of this rate.
-    pub(super) fn new(rate: Rate) -> Self {
-        Self { rate, hidden: None, open: VecDeque::new(), newest: None, events: VecDeque::new() }
     }
 
     /// Adds text. Text of a line that has ended is ignored.
@@ -110,17 +103,7 @@ impl Lines {
         if self.newest.is_none_or(|newest| id > newest) {
             self.newest = Some(id);
             let (text, parts, words) = (String::new(), Vec::new(), WordMap::default());
-            let rate = self.rate;
-            self.open.push_back(Line {
-                id,
-                rate,
-                text,
-                parts,
-                is_finished: false,
-                samples: 0,
-                words,
-                spoken: 0,
-            });
+            self.open.push_back(Line { id, text, parts, is_finished: false, samples: 0, words, spoken: 0 });
             if self.open.len() > LINES_MAX {
                 self.fail(id, temporary("Too many lines wait to be spoken"));
                 return None;
@@ -138,7 +121,7 @@ impl Lines {
 
     /// Forgets all lines.
     pub(super) fn clear(&mut self) {
-        *self = Self { newest: Some(LineId::MAX), ..Self::new(self.rate) };
+        *self = Self { newest: Some(LineId::MAX), ..Self::default() };
     }
 
     /// The line whose turn it is.
@@ -319,7 +302,7 @@ mod tests {
     #[test]
     fn no_failure_contains_the_key() {
         let key = Secret::new("Short1");
-        let mut lines = Lines::new(Rate::Khz16).hiding(Some(&key));
+        let mut lines = Lines::default().hiding(Some(&key));
         lines.speak(1, "Hello.");
         lines.fail(1, temporary("answered: Incorrect key provided: Bearer=short1, for \"Short1\"."));
         let Some(SynthesizerEvent::Failed { failure, .. }) = lines.poll_event() else { panic!("no failure") };

@@ -12,7 +12,6 @@ use super::failure::{broken, refused, temporary};
 use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, pieces};
 use super::{RATE, SynthesizerSettings};
 use crate::ports::{Egress, HttpRequest};
-use crate::speech::audio::Rate;
 use crate::speech::exchange::{
     Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, SpeechFailure, Transmit,
 };
@@ -81,7 +80,7 @@ impl OpenAi {
     /// The protocol for a voice.
     pub(super) fn new(settings: SynthesizerSettings) -> Self {
         Self {
-            lines: Lines::new(RATE).hiding(settings.api_key.as_ref()),
+            lines: Lines::default().hiding(settings.api_key.as_ref()),
             settings,
             parts: VecDeque::new(),
             next_id: 0,
@@ -297,10 +296,6 @@ fn billed_chars(text: &str) -> u64 {
 }
 
 impl Synthesizer for OpenAi {
-    fn rate(&self) -> Rate {
-        RATE
-    }
-
     fn speak(&mut self, now_ms: i64, line: LineId, text: &str) {
         if self.is_closed {
             return;

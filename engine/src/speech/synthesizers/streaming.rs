@@ -1,14 +1,12 @@
 //! What the protocols over a WebSocket have in common: lines one at a time, their deadlines, the connection.
 use bytes::Bytes;
 
-use super::RATE;
 use super::failure::temporary;
 use super::lines::{FIRST_AUDIO_MS, Lines, Pcm, STALL_MS, pieces};
 use super::socket_link::{LinkEvent, SocketLink};
 use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
 use crate::ports::sockets::Movable;
-use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, SocketRequest, SpeechFailure, Transmit};
 use crate::speech::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
 
@@ -151,7 +149,7 @@ impl<D: Dialect> Streaming<D> {
     /// A voice without a connection.
     pub(super) fn new(dialect: D) -> Self {
         let link = SocketLink::new(D::PROVIDER, dialect.request());
-        let lines = Lines::new(RATE).hiding(dialect.key());
+        let lines = Lines::default().hiding(dialect.key());
         Self {
             dialect,
             link,
@@ -397,10 +395,6 @@ impl<D: Dialect> Streaming<D> {
 }
 
 impl<D: Dialect> Synthesizer for Streaming<D> {
-    fn rate(&self) -> Rate {
-        RATE
-    }
-
     fn speak(&mut self, now_ms: i64, line: LineId, text: &str) {
         if self.is_closed {
             return;

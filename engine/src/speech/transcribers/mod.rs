@@ -14,6 +14,7 @@ use crate::base::setting::Secret;
 
 use super::audio::Rate;
 use super::end_of_turn::Patience;
+use super::settings::SpeechApi;
 use super::transcriber::Transcriber;
 
 mod audio_log;
@@ -48,16 +49,19 @@ impl TranscriberKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Deepgram, Self::DeepgramFlux, Self::OpenaiFile, Self::OpenaiRealtime];
 
-    /// The protocol for a provider's model, by its name, as `docs/settings-and-limits.md` says. Every provider but Deepgram is
-    /// an OpenAI-compatible server, and all of those have [`TranscriberKind::OpenaiFile`].
+    /// The protocol for a provider's model, by its name, as `docs/settings-and-limits.md` says; `None` if the provider only
+    /// speaks. Every OpenAI-compatible server has [`TranscriberKind::OpenaiFile`].
     #[must_use]
-    pub fn of(provider: &str, model: &str) -> Self {
-        match provider {
-            "deepgram" if model.starts_with("flux") => Self::DeepgramFlux,
-            "deepgram" => Self::Deepgram,
-            _ if model.contains("-realtime") || model.contains("-live") => Self::OpenaiRealtime,
-            _ => Self::OpenaiFile,
-        }
+    pub fn of(api: SpeechApi, model: &str) -> Option<Self> {
+        Some(match api {
+            SpeechApi::Deepgram if model.starts_with("flux") => Self::DeepgramFlux,
+            SpeechApi::Deepgram => Self::Deepgram,
+            SpeechApi::OpenAi if model.contains("-realtime") || model.contains("-live") => {
+                Self::OpenaiRealtime
+            }
+            SpeechApi::OpenAi => Self::OpenaiFile,
+            SpeechApi::ElevenLabs | SpeechApi::Cartesia => return None,
+        })
     }
 
     /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
@@ -142,15 +146,17 @@ mod tests {
 
     #[test]
     fn the_model_decides_the_protocol() {
-        for (provider, model, kind) in [
-            ("deepgram", "nova-3", TranscriberKind::Deepgram),
-            ("deepgram", "flux-general-en", TranscriberKind::DeepgramFlux),
-            ("openai", "gpt-transcribe", TranscriberKind::OpenaiFile),
-            ("openai", "gpt-live-transcribe", TranscriberKind::OpenaiRealtime),
-            ("openai", "gpt-realtime-whisper", TranscriberKind::OpenaiRealtime),
-            ("local", "faster-distil-whisper-small.en", TranscriberKind::OpenaiFile),
+        for (api, model, kind) in [
+            (SpeechApi::Deepgram, "nova-3", Some(TranscriberKind::Deepgram)),
+            (SpeechApi::Deepgram, "flux-general-en", Some(TranscriberKind::DeepgramFlux)),
+            (SpeechApi::OpenAi, "gpt-transcribe", Some(TranscriberKind::OpenaiFile)),
+            (SpeechApi::OpenAi, "gpt-live-transcribe", Some(TranscriberKind::OpenaiRealtime)),
+            (SpeechApi::OpenAi, "gpt-realtime-whisper", Some(TranscriberKind::OpenaiRealtime)),
+            (SpeechApi::OpenAi, "faster-distil-whisper-small.en", Some(TranscriberKind::OpenaiFile)),
+            (SpeechApi::ElevenLabs, "scribe_v1", None),
+            (SpeechApi::Cartesia, "ink-whisper", None),
         ] {
-            assert_eq!(TranscriberKind::of(provider, model), kind, "{provider}/{model}");
+            assert_eq!(TranscriberKind::of(api, model), kind, "{api:?} {model}");
         }
     }
 

@@ -104,13 +104,9 @@ mod tests {
     }
 
     impl Synthesizer for Prompt {
-        fn rate(&self) -> Rate {
-            Rate::Khz8
-        }
-
         fn speak(&mut self, _: i64, line: LineId, text: &str) {
             self.given.lock().unwrap().push_str(text);
-            let samples = vec![1; text.chars().count() * 8_000 / 15];
+            let samples = vec![1; text.chars().count() * 24_000 / 15];
             self.events.lock().unwrap().push_back(SynthesizerEvent::Audio { line, samples });
         }
 

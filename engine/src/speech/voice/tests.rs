@@ -1,5 +1,6 @@
 use super::*;
-use crate::speech::synthesizers::{self, SynthesizerKind, SynthesizerSettings};
+use crate::speech::settings::SpeechApi;
+use crate::speech::synthesizers::{self, SynthesizerSettings};
 use crate::speech::tone::ToneEncoder;
 
 #[test]
@@ -92,7 +93,7 @@ fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
         language: None,
         speed: None,
     };
-    let mouth = Mouth::Speech(synthesizers::new(SynthesizerKind::OpenAi, settings));
+    let mouth = Mouth::Speech(synthesizers::new(SpeechApi::OpenAi, settings));
     let ear = Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8)));
     let mut voice = Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false);
     for line in ["👍", "…"] {

@@ -19,7 +19,7 @@ use crate::storage::recordings::{key, waveform};
 const HEAD_BYTES: u64 = 44;
 
 /// The duration of the segments that this service writes.
-pub(crate) fn segment_ms(services: &Services) -> i64 {
+pub fn segment_ms(services: &Services) -> i64 {
     match services.ports().blobs.is_metered() {
         true => RECORDING_SEGMENT_METERED_MS,
         false => RECORDING_SEGMENT_MS,
@@ -28,7 +28,7 @@ pub(crate) fn segment_ms(services: &Services) -> i64 {
 
 /// A recording that is being written.
 #[derive(Debug, Clone)]
-pub(crate) struct Recording {
+pub struct Recording {
     workspace_id: WorkspaceId,
     call_id: CallId,
     id: RecordingId,
@@ -38,7 +38,8 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    pub(crate) fn new(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId, rate: Rate) -> Self {
+    /// Nothing is written before the first segment.
+    pub fn new(services: &Services, workspace_id: &WorkspaceId, call_id: &CallId, rate: Rate) -> Self {
         Self {
             workspace_id: workspace_id.clone(),
             call_id: call_id.clone(),
@@ -50,11 +51,15 @@ impl Recording {
     }
 
     /// Writes the next segment; returns the recording with it. May be repeated after a failure. [`Fault::Stale`]: the
-    /// recording has ended.
-    pub(crate) async fn write(mut self, services: &Services, segment: &Segment) -> Result<Self, Fault> {
+    /// recording has ended, or the call has another one.
+    pub async fn write(mut self, services: &Services, segment: &Segment) -> Result<Self, Fault> {
         if self.segments == 0 {
             let now_ms = services.ports().clock.now_ms();
-            services.write([self.insert(now_ms, segment_ms(services))]).await?;
+            let [row] = services.write([self.insert(now_ms, segment_ms(services))]).await?;
+            // Without a row nothing would find the blob again.
+            if row.is_empty() {
+                return Err(Fault::Stale);
+            }
         }
         let key = key(&self.workspace_id, &self.call_id, &self.id)?.segment(self.segments);
         services.ports().blobs.put(&key, segment.bytes().into()).await?;
@@ -88,7 +93,8 @@ impl Recording {
                segments, segment_ms, rate_hz)
              SELECT :id, workspace_id, id, 'writing', :due_at, :size_bytes, :sha256, 0, :now, 0, :segment_ms, :rate_hz FROM calls
              WHERE workspace_id = :workspace_id AND id = :call_id AND status <> 'ended'
-             AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state <> 'abandoned')",
+             AND NOT EXISTS (SELECT 1 FROM recordings WHERE call_id = :call_id AND state <> 'abandoned' AND id <> :id)
+             ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at RETURNING id",
             id = &self.id,
             workspace_id = &self.workspace_id,
             call_id = &self.call_id,
@@ -103,7 +109,7 @@ impl Recording {
 }
 
 /// Gives up what an earlier attempt has written of a call that has not ended.
-pub(crate) fn abandon(workspace_id: &WorkspaceId, call_id: &CallId, now_ms: i64) -> Statement {
+pub fn abandon(workspace_id: &WorkspaceId, call_id: &CallId, now_ms: i64) -> Statement {
     sql!(
         "UPDATE recordings SET state = 'abandoned', due_at = :due_at, peaks = NULL
          WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
@@ -125,7 +131,7 @@ pub(crate) fn in_progress(workspace_id: &WorkspaceId, call_id: &CallId) -> State
 
 /// The statements that end the recording of a call that ends, of which `recorded_ms` were read. They fail the batch if
 /// another segment was written since.
-pub(crate) fn end(
+pub fn end(
     workspace_id: &WorkspaceId,
     call_id: &CallId,
     recorded_ms: Option<i64>,
@@ -143,7 +149,7 @@ pub(crate) fn end(
         sql!(
             "UPDATE recordings SET state = CASE WHEN segments > 0 THEN 'ready' ELSE 'abandoned' END,
              due_at = CASE WHEN segments > 0 THEN NULL ELSE :now END
-             WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing' AND segments IS NOT NULL",
+             WHERE workspace_id = :workspace_id AND call_id = :call_id AND state = 'writing'",
             workspace_id = workspace_id,
             call_id = call_id,
             now = now_ms
@@ -161,14 +167,11 @@ pub(crate) fn end(
 /// How the recording of a row of [`super::columns::FILE`] is stored.
 pub(crate) fn file(workspace_id: &WorkspaceId, call_id: &CallId, row: &Row<'_>) -> Result<StoredFile, Fault> {
     let key = key(workspace_id, call_id, &row.id("id")?)?;
-    if row.optional_integer("segments")?.is_none() {
-        return Ok(StoredFile::Whole(key));
-    }
     let rate_hz = u32::try_from(row.integer("rate_hz")?).unwrap_or(0);
     let audio_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0).saturating_sub(HEAD_BYTES);
     let segment_ms = row.integer("segment_ms")?.unsigned_abs();
     let segment_bytes = u64::from(rate_hz) * FRAME_BYTES * segment_ms / 1_000;
-    Ok(StoredFile::Segments { head: head(rate_hz, audio_bytes), key, segment_bytes: segment_bytes.max(1) })
+    Ok(StoredFile { head: head(rate_hz, audio_bytes), key, segment_bytes: segment_bytes.max(1) })
 }
 
 /// The head of a WAV file of 16-bit PCM with two channels.
@@ -201,12 +204,6 @@ pub(crate) async fn remove(
     row: &Row<'_>,
 ) -> Result<Result<(), BlobError>, Fault> {
     let key = key(workspace_id, call_id, &row.id("id")?)?;
-    let blobs = &services.ports().blobs;
-    Ok(match row.optional_integer("segments")? {
-        None => blobs.delete(&key).await,
-        Some(segments) => {
-            let segments = u64::try_from(segments).unwrap_or(0);
-            blobs.delete_all((0..=segments).map(|n| key.segment(n)).collect()).await
-        }
-    })
+    let segments = row.integer("segments")?.unsigned_abs();
+    Ok(services.ports().blobs.delete_all((0..=segments).map(|n| key.segment(n)).collect()).await)
 }

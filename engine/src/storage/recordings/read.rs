@@ -8,8 +8,7 @@ use crate::storage::fault::Fault;
 /// Lists of columns for [`select`].
 pub mod columns {
     /// For a download.
-    pub const FILE: &str =
-        "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256, r.segments AS segments,
+    pub const FILE: &str = "r.id AS id, r.size_bytes AS size_bytes, r.sha256 AS sha256,
            r.segment_ms AS segment_ms, r.rate_hz AS rate_hz";
     /// For a waveform.
     pub const WAVEFORM: &str = "r.duration_ms AS duration_ms, r.missing_ms AS missing_ms, r.peaks AS peaks";

@@ -14,13 +14,39 @@ const COLUMNS: &str =
     "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
  placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
 
+/// The telephone calls of workspace `:ws` under way, and how many it may have at once.
+const ROOM: &str = "SELECT MIN(calls_at_once, :most) AS calls_at_once,
+ (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls FROM workspaces WHERE id = :ws";
+
+/// The telephone calls of a workspace.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// Those under way.
+    pub calls: i64,
+    /// How many it may have.
+    pub calls_at_once: i64,
+}
+
+impl Room {
+    /// Reads the row for [`Room::full`].
+    pub fn select(services: &Services) -> Statement {
+        sql!(ROOM, most = services.config().ceilings.calls_at_once)
+    }
+
+    /// The row of [`Room::select`], if it is full.
+    pub fn full(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
+        let Some(row) = rows.first() else { return Ok(None) };
+        let room = Self { calls: row.integer("calls")?, calls_at_once: row.integer("calls_at_once")? };
+        Ok(Some(room).filter(|room| room.calls >= room.calls_at_once))
+    }
+}
+
 impl Leg {
     /// Fails the batch that inserts the row when the workspace has reached its limit of concurrent calls: calls that
     /// begin at the same moment all pass the earlier check.
     pub fn concurrency_guard(&self, services: &Services) -> Statement {
         sql!(
-            "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces AS w WHERE w.id = :ws AND MIN(w.calls_at_once, :most) <=
-             (SELECT COUNT(*) FROM phone_calls AS p WHERE p.workspace_id = :ws AND p.is_over = 0)",
+            format!("INSERT INTO batch_guard (ok) SELECT 0 FROM ({ROOM}) WHERE calls >= calls_at_once"),
             most = services.config().ceilings.calls_at_once,
         )
         .in_workspace(&self.workspace_id)

@@ -9,6 +9,7 @@ use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
 use crate::live::telephony::callbacks;
+use crate::live::telephony::leg::Room;
 use crate::operations::context::Context;
 use crate::operations::validate;
 use crate::ports::statement::{Row, Rows, Statement};
@@ -32,11 +33,7 @@ pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement
             from = body.from.as_ref().map(E164::as_str),
             assistant = &body.assistant_id,
         ),
-        sql!(
-            "SELECT MIN(calls_at_once, :most) AS calls_at_once, (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls
-             FROM workspaces WHERE id = :ws",
-            most = services.config().ceilings.calls_at_once,
-        ),
+        Room::select(services),
         spending::select(services, now_ms),
         events::callers_subscribers(),
     ]
@@ -110,11 +107,7 @@ impl<'a> Plan<'a> {
                 None
             }
         };
-        if let Some(row) = room.first()
-            && row.integer("calls")? >= row.integer("calls_at_once")?
-        {
-            problems.push(too_many_calls(row)?);
-        }
+        problems.extend(Room::full(room)?.map(too_many_calls));
         Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems })
     }
 
@@ -196,13 +189,12 @@ fn from_number(
     Ok(None)
 }
 
-fn too_many_calls(row: Row<'_>) -> Result<Error, Fault> {
-    let (calls, most) = (row.integer("calls")?, row.integer("calls_at_once")?);
+fn too_many_calls(Room { calls, calls_at_once }: Room) -> Error {
     let message = format!(
-        "This workspace has {calls} telephone calls under way, and its limit is {most}. Wait until one ends, or raise \
+        "This workspace has {calls} telephone calls under way, and its limit is {calls_at_once}. Wait until one ends, or raise \
          calls_at_once (PATCH /workspace)."
     );
     let mut error = Error::new(Code::TooManyCalls, message);
     error.retry_after_s = Some(10);
-    Ok(error)
+    error
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::failure::{refused, temporary};
 use super::super::testing::{Bench, message, play, samples, settings, steps};
-use super::super::{SynthesizerKind, new};
+use super::super::{SpeechApi, new};
 use super::*;
 
 /// What a voice was told, and what it reports next.
@@ -15,18 +15,15 @@ struct Script {
 }
 
 /// A voice that reports what the test says.
-struct Scripted(Rate, Arc<Mutex<Script>>);
+struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
     fn note(&self, note: String) {
-        self.1.lock().unwrap().heard.push(note);
+        self.0.lock().unwrap().heard.push(note);
     }
 }
 
 impl Synthesizer for Scripted {
-    fn rate(&self) -> Rate {
-        self.0
-    }
     fn speak(&mut self, _: i64, line: LineId, text: &str) {
         self.note(format!("{line}:{text}"));
     }
@@ -45,7 +42,7 @@ impl Synthesizer for Scripted {
         None
     }
     fn poll_event(&mut self) -> Option<SynthesizerEvent> {
-        self.1.lock().unwrap().events.pop_front()
+        self.0.lock().unwrap().events.pop_front()
     }
     fn poll_timeout(&self) -> Option<i64> {
         None
@@ -55,21 +52,18 @@ impl Synthesizer for Scripted {
     }
 }
 
-/// Voices by a script, with these rates, behind a fallback.
+/// Two voices by a script, the second one behind the first.
 struct Stage {
     bench: Bench,
-    scripts: Vec<Arc<Mutex<Script>>>,
+    scripts: [Arc<Mutex<Script>>; 2],
 }
 
 impl Stage {
-    fn new(rates: &[Rate]) -> Self {
-        let scripts: Vec<Arc<Mutex<Script>>> = rates.iter().map(|_| Arc::default()).collect();
-        let mut voices = rates.iter().zip(&scripts).map(|(rate, script)| {
-            let voice: Box<dyn Synthesizer> = Box::new(Scripted(*rate, Arc::clone(script)));
-            voice
-        });
-        let first = voices.next().unwrap();
-        Self { bench: Bench::new(Fallback::new(first, voices.collect())), scripts }
+    fn new() -> Self {
+        let scripts: [Arc<Mutex<Script>>; 2] = Default::default();
+        let [first, second] =
+            [0, 1].map(|n| -> Box<dyn Synthesizer> { Box::new(Scripted(Arc::clone(&scripts[n]))) });
+        Self { bench: Bench::new(Fallback::new(first, vec![second])), scripts }
     }
 
     /// A voice reports something.
@@ -102,11 +96,9 @@ fn done(line: LineId) -> SynthesizerEvent {
     SynthesizerEvent::Done { line }
 }
 
-const ONE: [Rate; 2] = [Rate::Khz24, Rate::Khz24];
-
 #[test]
 fn the_next_voice_goes_on_after_the_last_word() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.speak(1, "One two three.");
     stage.bench.line(1, " Four five.");
     assert_eq!(stage.heard(0), ["1:One two three.", "1: Four five.", "1 finish"]);
@@ -137,7 +129,7 @@ fn the_next_voice_goes_on_after_the_last_word() {
 
 #[test]
 fn without_word_times_the_audio_is_measured_by_parts_and_pace() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.speak(1, "Ten chars.");
     stage.bench.line(1, " Then some more words to speak.");
     // The first part took a second, ten characters; half a second more is five: " Then".
@@ -153,14 +145,14 @@ fn without_word_times_the_audio_is_measured_by_parts_and_pace() {
 
 #[test]
 fn a_part_that_did_not_end_is_estimated_within_itself() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.speak(1, "A few words here.");
     stage.bench.line(1, " And the rest.");
     // Ten seconds are more than the part can be; what follows it has not been spoken.
     stage.tell(0, [audio(1, 240_000), failed(1)]);
     assert_eq!(stage.heard(1), ["1: And the rest.", "1 finish"]);
 
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.line(1, "Nothing of it was heard.");
     stage.tell(0, [failed(1)]);
     assert_eq!(stage.heard(1), ["1:Nothing of it was heard.", "1 finish"]);
@@ -168,7 +160,7 @@ fn a_part_that_did_not_end_is_estimated_within_itself() {
 
 #[test]
 fn a_line_that_was_spoken_to_its_end_is_done_and_later_text_goes_to_the_next_voice() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.speak(1, "One two.");
     stage.tell(0, [audio(1, 24_000), words(1, &[(3, 300), (8, 900)]), failed(1)]);
     assert_eq!(stage.heard(1), [""; 0]);
@@ -181,7 +173,7 @@ fn a_line_that_was_spoken_to_its_end_is_done_and_later_text_goes_to_the_next_voi
 
 #[test]
 fn when_all_voices_fail_the_line_fails_with_the_last_reason() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.line(1, "One.");
     stage.tell(0, [failed(1)]);
     stage.tell(1, [SynthesizerEvent::Failed { line: 1, failure: refused("the second", 401, "") }]);
@@ -197,7 +189,7 @@ fn when_all_voices_fail_the_line_fails_with_the_last_reason() {
 
 #[test]
 fn a_voice_that_failed_rests_for_a_minute() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.line(1, "One.");
     stage.tell(0, [failed(1)]);
     stage.tell(1, [audio(1, 5), done(1)]);
@@ -212,7 +204,7 @@ fn a_voice_that_failed_rests_for_a_minute() {
 
 #[test]
 fn lines_wait_for_their_turn_and_a_cancelled_one_is_cancelled_there() {
-    let mut stage = Stage::new(&ONE);
+    let mut stage = Stage::new();
     stage.bench.line(1, "One.");
     stage.bench.line(2, "Two.");
     assert_eq!(stage.heard(0), ["1:One.", "1 finish"]);
@@ -228,23 +220,10 @@ fn lines_wait_for_their_turn_and_a_cancelled_one_is_cancelled_there() {
 }
 
 #[test]
-fn another_rate_is_converted() {
-    let mut stage = Stage::new(&[Rate::Khz8, Rate::Khz24]);
-    stage.bench.line(1, "One two three four.");
-    stage.tell(0, [audio(1, 4_000), words(1, &[(3, 400)]), failed(1)]);
-    assert_eq!(stage.heard(1), ["1: two three four.", "1 finish"]);
-    stage.tell(1, [words(1, &[(4, 500)]), audio(1, 24_000), done(1)]);
-    let told = stage.bench.of(1);
-    assert!(told.is_done);
-    assert_eq!(told.samples.len(), 4_000 + 8_000);
-    assert_eq!(told.words_of("One two three four."), [("One", 400), ("One two", 1_000)]);
-}
-
-#[test]
 fn exchanges_of_different_voices_are_kept_apart() {
     let base = |kind| new(kind, settings("https://api.example.com"));
-    let voices = vec![base(SynthesizerKind::Aura), base(SynthesizerKind::Cartesia)];
-    let mut bench = Bench::new(Fallback::new(base(SynthesizerKind::OpenAi), voices));
+    let voices = vec![base(SpeechApi::Deepgram), base(SpeechApi::Cartesia)];
+    let mut bench = Bench::new(Fallback::new(base(SpeechApi::OpenAi), voices));
     bench.line(1, "One.");
     bench.pass(0);
     let (id, _) = bench.requests().remove(0);
@@ -291,7 +270,7 @@ proptest! {
         ("word_timestamps", &[r#"{"words":["a","b"],"start":[0,1],"end":[0.0001,0.5]}"#]),
     ]))) {
         let voice = |kind| new(kind, settings("wss://api.example.com"));
-        let others = vec![voice(SynthesizerKind::ElevenLabs), voice(SynthesizerKind::OpenAi), voice(SynthesizerKind::Aura)];
-        play(Fallback::new(voice(SynthesizerKind::Cartesia), others), steps);
+        let others = vec![voice(SpeechApi::ElevenLabs), voice(SpeechApi::OpenAi), voice(SpeechApi::Deepgram)];
+        play(Fallback::new(voice(SpeechApi::Cartesia), others), steps);
     }
 }
