@@ -223,6 +223,8 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     #[test]
@@ -262,7 +264,7 @@ mod tests {
         let service = sql!("WITH due AS (SELECT :now AS now) SELECT now FROM due", now = 1);
         assert_eq!(long_read_of(&[service]), None, "the job queue waits for no search");
         let named = sql!("UPDATE assistants SET name = :name", name = "ws_2");
-        assert_eq!(asker(&[named.clone()]), None, "nothing that a caller sends passes for somebody else");
+        assert_eq!(asker(from_ref(&named)), None, "nothing that a caller sends passes for somebody else");
         let delete = sql!("DELETE FROM tools WHERE workspace_id = :ws").in_workspace(&own);
         assert_eq!(asker(&[named, delete]), Some("ws_1"));
     }

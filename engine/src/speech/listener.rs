@@ -155,6 +155,8 @@ pub struct Listener {
     late: VecDeque<LateUtterance>,
     /// What was said in turns that are over here, and not for the provider, which detects turns: it tells these words again.
     told: Option<String>,
+    /// How much voice there had been when the provider ended a turn in the middle of it.
+    ended_in_voice_ms: Option<i64>,
     unheard: Unheard,
     /// The call has ended: nothing but results ends the turn.
     is_closed: bool,
@@ -178,6 +180,7 @@ impl Listener {
             pending: 0,
             late: VecDeque::new(),
             told: None,
+            ended_in_voice_ms: None,
             unheard: Unheard::default(),
             is_closed: false,
             heard: VecDeque::new(),
@@ -201,6 +204,12 @@ impl Listener {
         }
         let voiced_ms = self.activity.voiced_ms();
         let voiced_until_ms = self.activity.voiced_until().map(|at| self.time_of(at));
+        // The provider was wrong: the person goes on.
+        if self.ended_in_voice_ms.is_some_and(|before_ms| voiced_ms - before_ms >= WANTS_TO_SPEAK_MS) {
+            self.ended_in_voice_ms = None;
+            let turn = self.turn.get_or_insert_with(|| Turn::new(until_ms - WANTS_TO_SPEAK_MS));
+            turn.is_voiced = true;
+        }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_voiced) {
             turn.voiced_until_ms = voiced_until_ms.unwrap_or(turn.voiced_until_ms);
             if voiced_ms >= WANTS_TO_SPEAK_MS && !turn.is_announced {
@@ -260,6 +269,7 @@ impl Listener {
 
     fn speech_began(&mut self, now_ms: i64, at: u64) {
         self.transcriber.speech_began(now_ms);
+        self.ended_in_voice_ms = None;
         let began_ms = self.time_of(at);
         self.unheard.began(began_ms, self.patience.max_ms);
         let turn = self.turn.get_or_insert_with(|| Turn::new(began_ms));
@@ -272,6 +282,7 @@ impl Listener {
 
     fn speech_ended(&mut self, now_ms: i64, at: u64) {
         self.transcriber.speech_ended(now_ms);
+        self.ended_in_voice_ms = None;
         self.pending += 1;
         let ended_ms = self.time_of(at);
         // A provider that detects turns may have ended it before.
@@ -400,6 +411,7 @@ impl Listener {
         self.unheard.understood(true);
         self.pending = 0;
         self.late.clear();
+        self.ended_in_voice_ms = self.activity.is_speech().then(|| self.activity.voiced_ms());
         let told = self.told.take();
         // Nothing was said since: it is the same, perhaps corrected.
         if self.turn.is_none() && told.as_ref().is_some_and(|told| count_words(told) >= count_words(text)) {

@@ -13,6 +13,10 @@ use crate::services::Services;
 /// Sends a request once: only the caller knows whether a retry is safe.
 pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, HttpError> {
     let Outgoing { method, url, authorization, content_type, body } = outgoing;
+    let secret = match &authorization {
+        Authorization::Basic { password: secret, .. } | Authorization::Bearer(secret) => Some(secret.clone()),
+        Authorization::Jwt { .. } => None,
+    };
     let mut headers = vec![
         ("user-agent", concat!("Sidetone/", env!("CARGO_PKG_VERSION")).to_owned()),
         ("accept", "application/json".to_owned()),
@@ -28,11 +32,16 @@ pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, 
         response_bytes_max: CARRIER_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
     };
-    match services.ports().http.send(request).await {
+    let mut reply = match services.ports().http.send(request).await {
         // The beginning of the body is enough to identify the error.
-        Err(HttpError::TooLarge(reply)) => Ok(reply),
-        other => other,
+        Ok(reply) | Err(HttpError::TooLarge(reply)) => reply,
+        Err(error) => return Err(error),
+    };
+    // What a carrier says of an error is told to users. Some say which key they got.
+    if let Some(secret) = secret.filter(|_| reply.status >= 300) {
+        reply.body = String::from_utf8_lossy(&reply.body).replace(secret.reveal(), "…").into();
     }
+    Ok(reply)
 }
 
 async fn header(services: &Services, authorization: Authorization) -> Result<String, HttpError> {

@@ -215,6 +215,36 @@ fn what_follows_in_a_turn_of_the_provider_is_said_without_what_was_said() {
 }
 
 #[test]
+fn whoever_goes_on_when_their_provider_has_ended_the_turn_is_heard() {
+    let mut scene = Scene::of(Script::with_turns());
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::TurnEnded("I would like to".into()));
+    scene.hear(1_000, true);
+    let said = scene.heard.iter().position(|(_, heard)| matches!(heard, Heard::Said { .. })).unwrap();
+    let began = scene.heard.iter().rposition(|(_, heard)| *heard == Heard::VoiceBegan).unwrap();
+    assert!(began > said && scene.heard[began].0 - scene.heard[said].0 <= 300, "{:?}", scene.heard);
+    scene.transcribed(TranscriberEvent::Partial("record a name".into()));
+    scene.hear(600, false);
+    scene.transcribed(TranscriberEvent::TurnEnded("record a name, please.".into()));
+    scene.hear(100, false);
+    let Some((_, Heard::Said { duration_ms, until_ms, .. })) = scene.heard.last() else {
+        panic!("{:?}", scene.heard)
+    };
+    assert!((800..=1_100).contains(duration_ms) && (1_900..=2_100).contains(until_ms), "{:?}", scene.heard);
+}
+
+#[test]
+fn a_turn_that_ends_with_its_voice_is_over() {
+    let mut scene = Scene::of(Script::with_turns());
+    scene.hear(1_000, true);
+    scene.transcribed(TranscriberEvent::TurnEnded("Yes.".into()));
+    scene.hear(100, true);
+    scene.hear(3_000, false);
+    let after = scene.heard.iter().skip_while(|(_, heard)| !matches!(heard, Heard::Said { .. })).skip(1);
+    assert_eq!(after.collect::<Vec<_>>(), Vec::<&(i64, Heard)>::new());
+}
+
+#[test]
 fn what_is_being_said_when_the_call_ends_is_said() {
     let mut scene = Scene::new();
     scene.hear(1_000, true);

@@ -216,6 +216,10 @@ impl Deepgram {
             self.ended.iter_mut().find(|utterance| middle.is_none_or(|middle| middle < utterance.end));
         let is_loose = waiting.is_none() && !self.is_speaking;
         let words = waiting.map_or(&mut self.current, |utterance| &mut utterance.words);
+        // Told twice.
+        if is_final && middle.is_some_and(|middle| middle < words.end) {
+            return;
+        }
         if is_final {
             if is_loose {
                 words.text.clear();

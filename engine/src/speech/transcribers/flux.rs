@@ -50,6 +50,8 @@ pub(super) struct Flux {
     /// Whether a turn ended while our detector still heard speech: the end of that speech needs no other.
     is_answered: bool,
     turn: Option<Turn>,
+    /// The last turn that has ended on this connection.
+    ended_turn: Option<u64>,
     audio_ms: i64,
     /// The silence that ends a turn.
     turn_ends_ms: i64,
@@ -89,6 +91,7 @@ impl Flux {
             is_forced: false,
             is_answered: false,
             turn: None,
+            ended_turn: None,
             audio_ms: 0,
             turn_ends_ms,
             billed_samples: 0,
@@ -122,6 +125,7 @@ impl Flux {
                 self.sent_to = self.origin;
                 self.opened_ms = now_ms;
                 self.told_ms = None;
+                self.ended_turn = None;
                 self.pump(now_ms);
             }
             Change::Text(text) => self.read(now_ms, &text),
@@ -173,10 +177,15 @@ impl Flux {
         if self.events.is_full() {
             return;
         }
+        // Told twice.
+        if self.ended_turn.is_some() && info.turn_index <= self.ended_turn {
+            return;
+        }
         let text = spoken(info.transcript.as_deref().unwrap_or_default());
         match info.event.as_str() {
             "EndOfTurn" => {
                 self.turn = None;
+                self.ended_turn = info.turn_index;
                 let end = info.audio_window_end.map_or(self.sent_to, |at| self.log.position(self.origin, at));
                 self.log.forget_until(end.min(self.sent_to));
                 self.end_turn(text);
@@ -360,6 +369,7 @@ impl Transcriber for Flux {
 #[derive(Deserialize)]
 struct TurnInfo {
     event: String,
+    turn_index: Option<u64>,
     transcript: Option<String>,
     audio_window_end: Option<f64>,
 }

@@ -59,6 +59,7 @@ fn a_dialogue() {
     call.text(results(0.0, 1.5, "I would", false, false));
     call.text(results(0.0, 1.9, "I would like", true, false));
     call.text(results(1.9, 2.1, "two", false, false));
+    call.text(results(0.0, 1.9, "I would like", true, false));
     assert_eq!(call.events(), [partial("I would"), partial("I would like"), partial("I would like two")]);
     call.text(results(1.9, 2.24, "two whales.", true, true));
     call.text(json!({"type": "UtteranceEnd", "channel": [0, 1], "last_word_end": 2.0}));

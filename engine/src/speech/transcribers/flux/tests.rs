@@ -52,6 +52,7 @@ fn a_dialogue() {
     call.ended();
     call.text(info("EagerEndOfTurn", 0, 1.9, "I would like a whale."));
     call.text(info("EndOfTurn", 0, 2.0, "I would like a whale."));
+    call.text(info("EndOfTurn", 0, 2.0, "I would like a whale."));
     call.text(info("SomethingNew", 1, 2.0, "x"));
     assert_eq!(
         call.events(),
