@@ -5,6 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+use crate::script;
+
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -25,12 +27,12 @@ pub fn style_source() -> &'static str {
 /// changes.
 pub const ASSETS: &[(&str, &str, &[u8])] = &[
     ("app.css", CSS, STYLE.as_bytes()),
-    ("app.js", SCRIPT, include_bytes!("assets/app.js")),
-    ("palette.js", SCRIPT, include_bytes!("assets/palette.js")),
-    ("call.js", SCRIPT, include_bytes!("assets/call.js")),
-    ("draft.js", SCRIPT, include_bytes!("assets/draft.js")),
-    ("form.js", SCRIPT, include_bytes!("assets/form.js")),
-    ("talk.js", SCRIPT, include_bytes!("assets/talk.js")),
+    ("app.js", SCRIPT, script!("assets/app.js").as_bytes()),
+    ("palette.js", SCRIPT, script!("assets/palette.js").as_bytes()),
+    ("call.js", SCRIPT, script!("assets/call.js").as_bytes()),
+    ("draft.js", SCRIPT, script!("assets/draft.js").as_bytes()),
+    ("form.js", SCRIPT, script!("assets/form.js").as_bytes()),
+    ("talk.js", SCRIPT, script!("assets/talk.js").as_bytes()),
     ("icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")),
 ];
 

@@ -11,18 +11,14 @@ use sha2::{Digest, Sha256};
 
 use super::socket_origin;
 use crate::config::Config;
+use crate::script;
 
 /// The colours and typefaces of every page, and what is of this one.
 const STYLE: &str = concat!(include_str!("../base/theme.css"), include_str!("page/page.css"));
 /// One script: the browser's voice and ear, the assistant's voice, the line of time, and the page that uses them.
-const SCRIPT: &str = concat!(
-    include_str!("page/speech.js"),
-    include_str!("page/line.js"),
-    include_str!("page/trace.js"),
-    include_str!("page/page.js")
-);
+const SCRIPT: &str = script!("page/speech.js", "page/line.js", "page/trace.js", "page/page.js");
 /// What runs on the browser's audio thread, which loads it from an address of its own.
-const WORKLETS: &str = include_str!("page/worklets.js");
+const WORKLETS: &str = script!("page/worklets.js");
 const BODY: &str = include_str!("page/page.html");
 
 static PAGE: LazyLock<String> =

@@ -34,6 +34,16 @@ struct Work {
 /// Work, and who asked for it.
 type Asked = (Option<String>, Work);
 
+/// The queue as the writing thread has it. When the thread ends, be it by a panic, whoever waits gets an answer.
+struct Queue(Arc<WaitingWrites<Work>>);
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.0.next().is_some() {}
+    }
+}
+
 /// A handle to the writing thread, which ends when the handle is dropped.
 pub struct Writer {
     waiting: Arc<WaitingWrites<Work>>,
@@ -44,8 +54,8 @@ impl Writer {
     /// Starts the thread.
     pub fn start(session: Session, reserve: Arc<Reserve>) -> Self {
         let waiting = Arc::new(WaitingWrites::new());
-        let queue = waiting.clone();
-        let thread = std::thread::spawn(move || write_groups(&session, &queue, &reserve));
+        let queue = Queue(waiting.clone());
+        let thread = std::thread::spawn(move || write_groups(&session, &queue.0, &reserve));
         Self { waiting, thread: Some(thread) }
     }
 
