@@ -15,7 +15,7 @@ pub(crate) mod page;
 pub mod phone;
 pub(crate) mod provider_error;
 pub(crate) mod response;
-pub mod script;
+pub(crate) mod script;
 pub mod setting;
 pub mod shared_cache;
 pub mod targets;

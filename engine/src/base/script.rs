@@ -3,8 +3,6 @@
 
 /// A script without comments and indentation, at compile time: `script!("assets/app.js", …)`, as many files as are joined.
 /// In these files a comment has its line for itself, and no text reaches over a line.
-#[macro_export]
-#[doc(hidden)]
 macro_rules! script {
     ($($file:literal),+ $(,)?) => {{
         const SOURCE: &str = concat!($(include_str!($file)),+);
@@ -15,6 +13,7 @@ macro_rules! script {
         }
     }};
 }
+pub(crate) use script;
 
 /// Where the line that begins at `from` ends, after its line break.
 const fn line_end(text: &[u8], mut from: usize) -> usize {
@@ -35,8 +34,7 @@ const fn line_start(text: &[u8], mut from: usize, end: usize) -> usize {
 }
 
 /// The length of [`stripped`].
-#[must_use]
-pub const fn length(text: &str) -> usize {
+pub(crate) const fn length(text: &str) -> usize {
     let text = text.as_bytes();
     let (mut at, mut length) = (0, 0);
     while at < text.len() {
@@ -48,8 +46,7 @@ pub const fn length(text: &str) -> usize {
 }
 
 /// The text without comments, empty lines and indentation.
-#[must_use]
-pub const fn stripped<const N: usize>(text: &str) -> [u8; N] {
+pub(crate) const fn stripped<const N: usize>(text: &str) -> [u8; N] {
     let text = text.as_bytes();
     let mut bytes = [0; N];
     let (mut at, mut length) = (0, 0);

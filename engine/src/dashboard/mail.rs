@@ -79,7 +79,7 @@ async fn send_by_host(services: &Services, mail: &Mail) -> Result<(), String> {
     mailer.send(OutgoingMail { to, subject, text, deadline_ms: MAIL_DEADLINE_MS }).await
 }
 
-/// Names of people and workspaces are in subjects.
+/// Names of people and workspaces are in subjects and sentences.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -10,8 +10,8 @@ use http::{HeaderValue, Response, header};
 use sha2::{Digest, Sha256};
 
 use super::socket_origin;
+use crate::base::script::script;
 use crate::config::Config;
-use crate::script;
 
 /// The colours and typefaces of every page, and what is of this one.
 const STYLE: &str = concat!(include_str!("../base/theme.css"), include_str!("page/page.css"));
