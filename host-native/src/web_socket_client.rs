@@ -10,8 +10,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Upgraded};
 use sidetone_engine::base::limits::{CLIENT_MESSAGE_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, SOCKET_CONNECT_MS};
 use sidetone_engine::ports::{
-    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, Gone,
-    SocketMessage, SocketRequest, WebSockets,
+    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure,
+    NotSent, SocketMessage, SocketRequest, WebSockets,
 };
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
@@ -121,16 +121,16 @@ impl Sender {
 }
 
 impl ClientSender for Sender {
-    fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+    fn send(&mut self, message: SocketMessage) -> Result<(), NotSent> {
         let message = match message {
             SocketMessage::Text(text) => Message::text(text),
             SocketMessage::Binary(bytes) => Message::binary(bytes),
         };
         let bytes = message.len();
         if self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > CLIENT_QUEUE_BYTES_MAX {
-            return Err(Gone);
+            return Err(NotSent::QueueFull);
         }
-        self.queue.send(message).map_err(|_| Gone)
+        self.queue.send(message).map_err(|_| NotSent::Closed)
     }
 }
 

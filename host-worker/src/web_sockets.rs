@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use sidetone_engine::base::limits::SOCKET_CONNECT_MS;
 use sidetone_engine::ports::{
-    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, Gone,
-    SocketMessage, SocketRequest, WebSockets,
+    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure,
+    NotSent, SocketMessage, SocketRequest, WebSockets,
 };
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
@@ -102,12 +102,12 @@ async fn receive(socket: WebSocket, mut queue: mpsc::Sender<ClientReceived>) {
 struct Sender(WebSocket);
 
 impl ClientSender for Sender {
-    fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
+    fn send(&mut self, message: SocketMessage) -> Result<(), NotSent> {
         match message {
             SocketMessage::Text(text) => self.0.send_with_str(text),
             SocketMessage::Binary(bytes) => self.0.send_with_bytes(bytes),
         }
-        .map_err(|_| Gone)
+        .map_err(|_| NotSent::Closed)
     }
 }
 

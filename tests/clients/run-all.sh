@@ -2,10 +2,12 @@
 # Checks a running server (SIDETONE_URL, SIDETONE_KEY) with third-party software: the official MCP
 # clients, the Inspector, the conformance tool, and tools for openapi.json. Also checks the fakes, with the clients of
 # the services they replace. Prints one line per check, then the totals.
+# `run-all.sh clients` leaves out what needs a browser, and `run-all.sh pages` everything else.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 : "${SIDETONE_URL:?the address of a running server}" "${SIDETONE_KEY:?a key of that server}"
+only=${1:-}
 export PYTHONDONTWRITEBYTECODE=1 LC_ALL=C
 ci=../../.ci
 "$ci/client-packages"
@@ -40,40 +42,50 @@ check() {
   fi
 }
 
-check 'tool schemas' node schema-lint.mjs
-check 'TypeScript client 1.x' node mcp-v1.mjs
-for mode in legacy auto 2026-07-28; do check "TypeScript client 2.x, $mode" node mcp-v2.mjs "$mode"; done
-check 'Python client 1.x' "$python_v1" mcp_v1.py
-for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
-for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
-for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
-check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
-check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
-check "speech providers' own clients against their fake" node fake-speech.mjs
-check "ElevenLabs' Python client against its fake" "$python_elevenlabs" fake_elevenlabs.py
-check "Twilio's own package" ./carriers.sh twilio
-check "Telnyx's own package" ./carriers.sh telnyx
-check "Plivo's own package" ./carriers.sh plivo
-check "Vonage's own packages" ./carriers.sh vonage
-check 'Standard Webhooks' ./deliveries.sh
-check 'README, the tour' python3 readme.py curl
-check 'docs/mcp.md' "$python_v2" readme.py mcp
-CHROMIUM=$("$ci/chromium") check 'the test page in Chromium' node test-page.mjs
-CHROMIUM=$("$ci/chromium") check "the test page with the assistant's own voice" node spoken-page.mjs
-CHROMIUM=$("$ci/chromium") check "the test page with Deepgram's ears and ElevenLabs' voice" node provider-page.mjs
-check "the test page's audio thread" node page-audio.mjs
-CHROMIUM=$("$ci/chromium") check 'the dashboard in Chromium' node dashboard.mjs
-CHROMIUM=$("$ci/chromium") check 'the drafts of the dashboard' node dashboard-drafts.mjs
-CHROMIUM=$("$ci/chromium") check 'the dashboard by keyboard alone' node dashboard-keyboard.mjs
-CHROMIUM=$("$ci/chromium") check 'the dashboard, aloud' node dashboard-spoken.mjs
-CHROMIUM=$("$ci/chromium") check 'a webhook of the dashboard' env SIDETONE_ALLOW_PRIVATE_TARGETS=1 "$own" node dashboard-webhooks.mjs
-CHROMIUM=$("$ci/chromium") check "a newcomer's way" "$own" node newcomer.mjs
-for provider in oidc-provider oauth2-mock-server; do
-  CHROMIUM=$("$ci/chromium") check "signing in at npm's $provider" ./oidc.sh "$provider"
-done
-[[ ${SIDETONE_HOST:-} == worker ]] || check "a code by SMTP, to npm's server" ./smtp.sh
-check 'OpenAPI 3.1' ./openapi.sh
-check 'schemathesis' ./schemathesis.sh
+clients() {
+  check 'tool schemas' node schema-lint.mjs
+  check 'TypeScript client 1.x' node mcp-v1.mjs
+  for mode in legacy auto 2026-07-28; do check "TypeScript client 2.x, $mode" node mcp-v2.mjs "$mode"; done
+  check 'Python client 1.x' "$python_v1" mcp_v1.py
+  for mode in legacy auto; do check "Python client 2.x, $mode" "$python_v2" mcp_v2.py "$mode"; done
+  for era in legacy auto modern; do check "Inspector --strict, $era" ./inspector.sh "$era"; done
+  for revision in 2025-11-25 2026-07-28; do check "MCP conformance $revision" ./conformance.sh "$revision"; done
+  check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
+  check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
+  check "speech providers' own clients against their fake" node fake-speech.mjs
+  check "ElevenLabs' Python client against its fake" "$python_elevenlabs" fake_elevenlabs.py
+  check "Twilio's own package" ./carriers.sh twilio
+  check "Telnyx's own package" ./carriers.sh telnyx
+  check "Plivo's own package" ./carriers.sh plivo
+  check "Vonage's own packages" ./carriers.sh vonage
+  check 'Standard Webhooks' ./deliveries.sh
+  check 'README, the tour' python3 readme.py curl
+  check 'docs/mcp.md' "$python_v2" readme.py mcp
+  [[ ${SIDETONE_HOST:-} == worker ]] || check "a code by SMTP, to npm's server" ./smtp.sh
+  check 'OpenAPI 3.1' ./openapi.sh
+  check 'schemathesis' ./schemathesis.sh
+}
 
+pages() {
+  local CHROMIUM
+  CHROMIUM=$("$ci/chromium")
+  export CHROMIUM
+  check 'the test page in Chromium' node test-page.mjs
+  check "the test page with the assistant's own voice" node spoken-page.mjs
+  check "the test page with Deepgram's ears and ElevenLabs' voice" node provider-page.mjs
+  check "the test page's audio thread" node page-audio.mjs
+  check 'the dashboard in Chromium' node dashboard.mjs
+  check 'the drafts of the dashboard' node dashboard-drafts.mjs
+  check 'the dashboard by keyboard alone' node dashboard-keyboard.mjs
+  check 'the dashboard, aloud' node dashboard-spoken.mjs
+  check 'a webhook of the dashboard' env SIDETONE_ALLOW_PRIVATE_TARGETS=1 "$own" node dashboard-webhooks.mjs
+  check "a newcomer's way" "$own" node newcomer.mjs
+  for provider in oidc-provider oauth2-mock-server; do
+    check "signing in at npm's $provider" ./oidc.sh "$provider"
+  done
+}
+
+[[ $only == pages ]] || clients
+[[ $only == clients ]] || pages
 echo "$passed passed, $failed failed"
 ((failed == 0))

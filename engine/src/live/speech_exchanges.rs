@@ -5,7 +5,9 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{self, SelectAll, Stream};
 
-use crate::ports::{BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, Ports, SocketRequest};
+use crate::ports::{
+    BoxStream, ClientReceived, ClientSender, HttpError, HttpRequest, NotSent, Ports, SocketRequest,
+};
 use crate::speech::exchange::{
     Arrival, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, ExchangeId, SpeechService, Transmit,
 };
@@ -57,15 +59,18 @@ impl<'a> SpeechExchanges<'a> {
             }
             Transmit::Send { id, message } => {
                 let key = (service, id);
-                let sent = match self.running.get_mut(&key).and_then(|running| running.sender.as_mut()) {
-                    Some(sender) => sender.send(message),
-                    None => return,
-                };
-                if sent.is_err() {
-                    self.end(key);
-                    let failure = ExchangeFailure::Broken("the server reads too slowly".to_owned());
-                    let step = Step { key, arrival: Arrival::Failed(failure), sender: None };
-                    self.arrivals.push(stream::iter([step]).boxed_here());
+                let Some(running) = self.running.get_mut(&key) else { return };
+                let Some(sender) = running.sender.as_mut() else { return };
+                match sender.send(message) {
+                    Ok(()) => {}
+                    // How it was closed arrives, after what was received before.
+                    Err(NotSent::Closed) => running.sender = None,
+                    Err(NotSent::QueueFull) => {
+                        self.end(key);
+                        let failure = ExchangeFailure::Broken("the server reads too slowly".to_owned());
+                        let step = Step { key, arrival: Arrival::Failed(failure), sender: None };
+                        self.arrivals.push(stream::iter([step]).boxed_here());
+                    }
                 }
             }
             Transmit::Drop { id } => self.end((service, id)),

@@ -1,6 +1,6 @@
 //! Outgoing WebSockets.
 use super::sockets::Movable;
-use super::{BoxFuture, BoxStream, Gone, Port, SocketMessage};
+use super::{BoxFuture, BoxStream, Port, SocketMessage};
 use crate::base::limits::CLIENT_MESSAGE_BYTES_MAX;
 
 /// A WebSocket to open (RFC 6455), at an address that the operator configured. `Debug` hides the values of its headers.
@@ -93,10 +93,18 @@ pub struct ClientSocket {
 
 /// The sending half of a socket.
 pub trait ClientSender: Movable {
-    /// Queues a message. [`Gone`] when the socket is closed, or when more than
-    /// [`CLIENT_QUEUE_BYTES_MAX`](crate::base::limits::CLIENT_QUEUE_BYTES_MAX) wait because the server does not read; the
-    /// platform's sockets at the edge do not tell how many wait.
-    fn send(&mut self, message: SocketMessage) -> Result<(), Gone>;
+    /// Queues a message.
+    fn send(&mut self, message: SocketMessage) -> Result<(), NotSent>;
+}
+
+/// Why a message was not sent. Nothing further can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotSent {
+    /// The socket is closed. What arrived before, and why it is closed, is in [`ClientSocket::received`].
+    Closed,
+    /// More than [`CLIENT_QUEUE_BYTES_MAX`](crate::base::limits::CLIENT_QUEUE_BYTES_MAX) wait because the server does not
+    /// read. The platform's sockets at the edge do not tell how many wait.
+    QueueFull,
 }
 
 /// What arrives on a socket.

@@ -108,6 +108,13 @@ fn dashboard() -> Vec<Limit> {
             "invitations that are sent",
             format!("{INVITATIONS_SENT_MAX} in {}", duration(INVITATIONS_SENT_WINDOW_MS.unsigned_abs())),
         ),
+        most(
+            "invitations that are mailed",
+            format!(
+                "{INVITATIONS_TO_ADDRESS_MAX} in {}",
+                duration(INVITATIONS_SENT_WINDOW_MS.unsigned_abs())
+            ),
+        ),
         most("invitation", duration(INVITATION_MS.unsigned_abs())),
         most("age of an OpenID provider's document and keys", duration(OPENID_KEPT_MS.unsigned_abs())),
         most("fields of a form", count(FORM_FIELDS_MAX)),
@@ -162,6 +169,10 @@ fn resources() -> Vec<Limit> {
         most("name of a tool", characters(TOOL_NAME_CHARS_MAX)),
         most("description of a tool", characters(TOOL_DESCRIPTION_CHARS_MAX)),
         most("parameters of a tool", parameters),
+        most(
+            "tests of tools under way",
+            format!("{}, fewer while other workspaces test", count(TOOL_TESTS_MAX)),
+        ),
         (
             "`timeout_ms` of a tool",
             count(TOOL_TIMEOUT_MS_DEFAULT),
@@ -177,6 +188,7 @@ fn resources() -> Vec<Limit> {
         most("`events` of a webhook", count(WEBHOOK_EVENTS_MAX)),
         most("evaluations of a scenario", count(EVALUATIONS_PER_SCENARIO_MAX)),
         most("`includes` of an evaluation", characters(EVALUATION_INCLUDES_CHARS_MAX)),
+        most("queued runs", format!("{}, and the batch that passes it", count(RUNS_QUEUED_MAX))),
         most("runs of a batch", count(BATCH_RUNS_MAX)),
         most("texts of the simulations of a batch", bytes(BATCH_SNAPSHOTS_BYTES_MAX)),
         most(
