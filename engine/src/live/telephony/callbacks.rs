@@ -173,8 +173,7 @@ async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> R
         Reply::Document { content_type, body } => document(content_type, body),
         Reply::Command(outgoing) => match client::send(services, outgoing).await {
             Ok(accepted) if accepted.status < 300 => Response::new(Bytes::new()),
-            // The command was sent before, or the caller has hung up: a repetition would not help.
-            Ok(rejected) if (400..500).contains(&rejected.status) && rejected.status != 429 => with_incident(
+            Ok(rejected) if is_refused_for_good(rejected.status) => with_incident(
                 Response::new(Bytes::new()),
                 Some(format!("a carrier refused a command: HTTP {}", rejected.status)),
             ),
@@ -185,5 +184,25 @@ async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> R
                 with_incident(response, Some(format!("a carrier did not accept a command: {status:?}")))
             }
         },
+    }
+}
+
+/// Whether repeating the callback is of no use: the command was sent before, or the caller has hung up. It is of use once the
+/// operator has corrected a key (401, 403), or the carrier has time again (408, 429).
+const fn is_refused_for_good(status: u16) -> bool {
+    matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_refused_for_good;
+
+    /// Telnyx rings on for minutes after a 200, and sends the callback again after a 503.
+    #[test]
+    fn what_an_operator_or_time_can_mend_is_repeated() {
+        let [mendable, final_ones, not_refused] =
+            [[401, 403, 408, 429], [404, 409, 410, 422], [200, 302, 500, 503]];
+        assert!(mendable.into_iter().chain(not_refused).all(|status| !is_refused_for_good(status)));
+        assert!(final_ones.into_iter().all(is_refused_for_good));
     }
 }
