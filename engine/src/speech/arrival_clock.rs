@@ -7,13 +7,16 @@ use super::audio::Rate;
 const JITTER_MS: i64 = 40;
 /// Audio may arrive this much earlier than it was spoken.
 const EARLY_MS: i64 = 100;
+/// Gaps that follow on each other within this time may be parts of one delay.
+const DELAY_MS: i64 = 2_000;
 /// What arrives first was delayed if more follows within this time than was spoken.
 const STARTS_MS: i64 = 1_000;
 
 /// The clock of one line's audio. Times are counted in samples, from the conversation's clock.
 ///
 /// 1. A piece follows on its predecessor, unless it is more than 40 ms late: then it leaves a gap before it.
-/// 2. Delayed audio comes faster than it is spoken: nothing has been spoken after it arrived, so the gap before it closes.
+/// 2. Delayed audio comes faster than it is spoken: nothing has been spoken after it arrived, so the gap before it closes. A rest of up
+///    to 40 ms is jitter: it closes, too.
 /// 3. In the first second, what came before moves back instead: a line that opens is read late.
 ///
 /// ```
@@ -32,15 +35,17 @@ pub struct ArrivalClock {
     started_ms: i64,
     /// The end of what has arrived.
     end: Option<i64>,
-    /// What of the latest gap may still close.
+    /// What of the latest gaps may still close.
     gap: i64,
+    /// When the latest gap ended.
+    gap_ms: i64,
 }
 
 impl ArrivalClock {
     /// The clock of a line of this rate, before its first audio.
     #[must_use]
     pub const fn new(rate: Rate) -> Self {
-        Self { rate, started_ms: 0, end: None, gap: 0 }
+        Self { rate, started_ms: 0, end: None, gap: 0, gap_ms: 0 }
     }
 
     /// So many samples have arrived. Returns when the last of them was spoken. What has arrived with them has moved back if
@@ -56,12 +61,16 @@ impl ArrivalClock {
         let mut end = before.saturating_add(samples);
         let late = now - end;
         if late > self.rate.samples_in(JITTER_MS) {
-            self.gap = late;
+            let before = if now_ms - self.gap_ms <= DELAY_MS { self.gap } else { 0 };
+            self.gap = before + late;
+            self.gap_ms = now_ms;
             end = now;
         } else if now_ms - self.started_ms <= STARTS_MS {
             end = end.min(now);
         } else {
-            let closed = (-late).clamp(0, self.gap);
+            let made_up = (-late).clamp(0, self.gap);
+            let is_jitter = self.gap - made_up <= self.rate.samples_in(JITTER_MS);
+            let closed = if made_up > 0 && is_jitter { self.gap } else { made_up };
             self.gap -= closed;
             end = (end - closed).min(now + self.rate.samples_in(EARLY_MS));
         }
@@ -97,11 +106,22 @@ mod tests {
     fn a_delay_is_made_up_for_and_a_loss_is_not() {
         let steady: Vec<i64> = (0..60).map(|n| n * 20).collect();
         let late = [steady.clone(), vec![1_680; 25]].concat();
-        assert_eq!(ends_ms(&late)[60..], [1_680; 25], "all of the gap");
+        let ends = ends_ms(&late);
+        assert_eq!(ends[60..82], [1_680; 22]);
+        assert_eq!(ends[82..], [1_640, 1_660, 1_680], "all of the gap, without jitter");
         let more = [steady.clone(), vec![1_680; 25], vec![1_700, 1_720]].concat();
         assert_eq!(ends_ms(&more)[85..], [1_700, 1_720]);
         let lost = [steady, vec![1_680, 1_700]].concat();
         assert_eq!(ends_ms(&lost)[60..], [1_680, 1_700]);
+    }
+
+    #[test]
+    fn a_line_that_comes_in_bursts_and_stays_a_little_late_has_no_gaps() {
+        let steady: Vec<i64> = (0..60).map(|n| n * 20).collect();
+        // Three bursts, 15 ms late at the end.
+        let bursts = [vec![1_270; 2], vec![1_340; 3], vec![1_430; 6], vec![1_435, 1_455, 1_475]].concat();
+        let ends = ends_ms(&[steady, bursts].concat());
+        assert_eq!(ends[ends.len() - 3..], [1_420, 1_440, 1_460]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ const LATE_MS: i64 = 1_000;
 /// What is missing begins with the latest audio, once more and fading out over this time: a hard edge would be heard as a
 /// click.
 const FADE_MS: i64 = 40;
+/// Older gaps stay.
+const GAPS_MAX: usize = 8;
 /// Audio further ahead of the last cut is not kept, so that memory is bounded.
 const BUFFERED_MS_MAX: i64 = 60_000;
 
@@ -76,7 +78,8 @@ pub struct Recorder {
     from_ms: Option<i64>,
     caller: Vec<i16>,
     assistant: Vec<i16>,
-    gap: Option<Gap>,
+    /// What delayed audio may still take the place of, the latest last.
+    gaps: Vec<Gap>,
     concealment: Option<Concealment>,
     has_heard: bool,
     /// Nothing was cut yet.
@@ -94,7 +97,7 @@ impl Recorder {
             from_ms: None,
             caller: Vec::new(),
             assistant: Vec::new(),
-            gap: None,
+            gaps: Vec::new(),
             concealment: None,
             has_heard: false,
             is_first_segment: true,
@@ -139,7 +142,15 @@ impl Recorder {
         let from_ms = self.from_ms?;
         let until_ms = from_ms + self.segment_ms;
         let is_known = awaited_ms.is_none_or(|at_ms| at_ms >= until_ms);
-        (is_known && now_ms >= until_ms + LATE_MS).then(|| self.cut(from_ms, self.segment_ms))
+        if !is_known || now_ms < until_ms + LATE_MS {
+            return None;
+        }
+        // Nothing that comes later is part of it.
+        let samples = usize::try_from(self.rate.samples_in(self.segment_ms)).unwrap_or(0);
+        if self.has_heard {
+            self.missing_samples += samples.saturating_sub(self.caller.len());
+        }
+        Some(self.cut(from_ms, self.segment_ms))
     }
 
     /// The rest, up to the end of the conversation; call it until it returns nothing.
@@ -161,7 +172,10 @@ impl Recorder {
         let start = end - samples as i64;
         let late = usize::try_from(start - self.caller.len() as i64).unwrap_or(0);
         if self.has_heard && late > 0 {
-            self.gap = Some(Gap { from: self.caller.len(), samples: late });
+            if self.gaps.len() == GAPS_MAX {
+                self.gaps.remove(0);
+            }
+            self.gaps.push(Gap { from: self.caller.len(), samples: late });
             self.conceal(late);
             self.missing_samples += late;
         } else {
@@ -194,17 +208,20 @@ impl Recorder {
     /// Delayed audio takes the place of what was put there for it. The first of it takes the place of silence, and of what
     /// was spoken before the recording began. Returns how much there was of that.
     fn close_gap(&mut self, early: usize) -> usize {
-        let is_first = self.gap.is_none();
-        let all = Gap { from: 0, samples: if self.is_first_segment { self.caller.len() } else { 0 } };
-        let gap = self.gap.unwrap_or(all);
-        // The clock may have been set back, and the audio with it.
-        let from = gap.from.min(self.caller.len());
-        let closed = early.min(gap.samples).min(self.caller.len() - from);
-        self.caller.drain(from..from + closed);
-        if !is_first {
-            self.gap = Some(Gap { samples: gap.samples - closed, ..gap });
-            self.missing_samples -= closed.min(self.missing_samples);
+        if self.gaps.is_empty() {
+            let before = if self.is_first_segment { self.caller.len() } else { 0 };
+            return self.caller.drain(..early.min(before)).count();
         }
+        let mut closed = 0;
+        for gap in self.gaps.iter_mut().rev() {
+            // The clock may have been set back, and the audio with it.
+            let from = gap.from.min(self.caller.len());
+            let part = (early - closed).min(gap.samples).min(self.caller.len() - from);
+            self.caller.drain(from..from + part);
+            gap.samples -= part;
+            closed += part;
+        }
+        self.missing_samples -= closed.min(self.missing_samples);
         closed
     }
 
@@ -219,10 +236,11 @@ impl Recorder {
         let (caller, assistant) = (take(&mut self.caller), take(&mut self.assistant));
         self.from_ms = Some(from_ms + ms);
         self.is_first_segment = false;
-        self.gap = self.gap.and_then(|gap| {
-            let until = (gap.from + gap.samples).checked_sub(samples)?;
-            let from = gap.from.saturating_sub(samples);
-            Some(Gap { from, samples: until - from })
+        self.gaps.retain_mut(|gap| {
+            let until = gap.from + gap.samples;
+            gap.from = gap.from.saturating_sub(samples);
+            gap.samples = until.saturating_sub(samples + gap.from);
+            until >= samples
         });
         Segment {
             rate: self.rate,

@@ -212,3 +212,29 @@ proptest! {
         prop_assert_eq!(samples, now_ms * 8);
     }
 }
+
+#[test]
+fn audio_that_comes_in_bursts_is_whole() {
+    let mut recorder = begun();
+    let steady: Vec<i64> = (0..60).map(|n| n * 20).collect();
+    let bursts = [vec![1_270; 2], vec![1_340; 3], vec![1_430; 6], vec![1_435, 1_455, 1_475]].concat();
+    for (now_ms, n) in [steady, bursts].concat().into_iter().zip(1_i16..) {
+        recorder.hear(now_ms, &[n; FRAME]);
+    }
+    let end = recorder.finish(1_460).unwrap();
+    assert_eq!(end.missing_ms, 0);
+    let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+    let whole: Vec<i16> = (2..=74).flat_map(|n| [n; FRAME]).collect();
+    assert_eq!(caller, whole);
+}
+
+#[test]
+fn all_of_a_gap_that_is_longer_than_segments_is_missing() {
+    let mut recorder = begun();
+    recorder.hear(20, &[1; FRAME]);
+    let first = recorder.take_segment(SEGMENT_MS + LATE_MS, None).unwrap();
+    let second = recorder.take_segment(2 * SEGMENT_MS + LATE_MS, None).unwrap();
+    assert_eq!([first.missing_ms, second.missing_ms], [SEGMENT_MS - 20, 2 * SEGMENT_MS - 20]);
+    recorder.hear(12_000, &[2; FRAME]);
+    assert_eq!(recorder.finish(12_000).unwrap().missing_ms, 12_000 - 40);
+}
