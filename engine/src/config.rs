@@ -162,7 +162,9 @@ impl Config {
         default_base_url: &str,
         default_secret: &str,
     ) -> Result<Self, SettingError> {
-        let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+        // One function for all settings, instead of a copy of the host's for each: 20 KB of the Worker.
+        let get: &dyn Fn(&str) -> Option<String> =
+            &|name| lookup(name).filter(|value| !value.trim().is_empty());
         let providers = settings::read_providers(get)?;
         let models = settings::read_models(get("SIDETONE_MODELS"), &providers)?;
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());

@@ -1,6 +1,7 @@
 //! Who may sign in to the dashboard for the first time.
 use std::collections::BTreeSet;
 
+use crate::base::ordered::Ordered as _;
 use crate::base::setting::SettingError;
 
 /// The setting.
@@ -36,7 +37,7 @@ impl SignUp {
         }
         match words.iter().find(|word| !is_listable(word)) {
             Some(word) => Err(wrong(word)),
-            None => Ok(Self::Invited { listed: words.into_iter().collect() }),
+            None => Ok(Self::Invited { listed: words.into_set() }),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::show;
 use super::visit::Visit;
 use crate::base::ids::prefix;
+use crate::base::ordered::Ordered as _;
 use crate::operations::context::Context;
 use crate::ports::statement::Statement;
 use crate::sql;
@@ -38,7 +39,7 @@ pub(super) async fn of_subjects(
     entries: &Value,
 ) -> Result<Value, Fault> {
     let entries = entries.as_array().into_iter().flatten();
-    let ids: BTreeSet<&str> = entries.filter_map(|entry| entry["subject"].as_str()).collect();
+    let ids: BTreeSet<&str> = entries.filter_map(|entry| entry["subject"].as_str()).into_set();
     let of_kind = |kind: &str| -> Vec<&str> {
         let is_one = |id: &&str| id.strip_prefix(kind).is_some_and(|rest| rest.starts_with('_'));
         ids.iter().copied().filter(is_one).collect()

@@ -52,9 +52,8 @@ pub(super) fn find(
 ) -> Option<(&'static Page, Vec<(&'static str, String)>)> {
     let path = path.strip_suffix('/').unwrap_or(path);
     // A literal segment stands before one with a name.
-    let mut found: Vec<_> = pages.iter().filter_map(|page| Some((page, values(page.path, path)?))).collect();
-    found.sort_by_key(|(_, values)| values.len());
-    found.into_iter().next()
+    let found = pages.iter().filter_map(|page| Some((page, values(page.path, path)?)));
+    found.min_by_key(|(_, values)| values.len())
 }
 
 fn values(pattern: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {

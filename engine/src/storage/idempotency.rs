@@ -182,9 +182,9 @@ impl Idempotency {
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(name, _)| *name);
-            entries.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect()
+            let mut names: Vec<&String> = map.keys().collect();
+            names.sort_unstable();
+            names.into_iter().filter_map(|name| Some((name.clone(), sorted(map.get(name)?)))).collect()
         }
         Value::Array(items) => items.iter().map(sorted).collect(),
         other => other.clone(),

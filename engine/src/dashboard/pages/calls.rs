@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::base::ordered::Ordered as _;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
@@ -234,7 +235,7 @@ fn totals(stats: &Value) -> Markup {
 
 /// What the assistants have in a field, each once.
 fn distinct<'a>(assistants: &'a Value, name: &str) -> BTreeSet<&'a str> {
-    list(assistants, "").iter().map(|assistant| text(assistant, name)).collect()
+    list(assistants, "").iter().map(|assistant| text(assistant, name)).into_set()
 }
 
 fn filters(frame: &Frame, assistants: &Value) -> Markup {

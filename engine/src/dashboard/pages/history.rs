@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::base::ordered::Ordered as _;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, label};
@@ -53,7 +54,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         .into_iter()
         .flat_map(|resources| list(resources, ""))
         .map(|resource| (text(resource, "id"), text(resource, "name")))
-        .collect();
+        .into_map();
     layout::page(
         frame,
         strip,

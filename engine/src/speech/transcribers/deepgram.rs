@@ -30,7 +30,7 @@ const CHUNK_MS_MAX: i64 = 500;
 const TOLERANCE_MS: i64 = 100;
 /// Audio that is kept while nobody speaks.
 const IDLE_MS: i64 = 2_000;
-/// An utterance whose end was not confirmed within this time is taken as it is, if the provider answers at all.
+/// An utterance whose end is not confirmed is taken as it is when the provider has told nothing more for this time.
 const UNCONFIRMED_MS: i64 = 2_000;
 
 pub(super) struct Deepgram {
@@ -255,8 +255,9 @@ impl Deepgram {
     /// When the oldest utterance must have its result, and whether it is then taken as it is.
     fn due(&self) -> Option<(i64, bool)> {
         let asked_ms = self.ended.front()?.asked_ms?;
+        let late_ms = asked_ms + SPEECH_RESULT_LATE_MS;
         let is_heard = self.heard_ms > asked_ms;
-        Some((asked_ms + if is_heard { UNCONFIRMED_MS } else { SPEECH_RESULT_LATE_MS }, is_heard))
+        Some((if is_heard { late_ms.min(self.heard_ms + UNCONFIRMED_MS) } else { late_ms }, is_heard))
     }
 }
 

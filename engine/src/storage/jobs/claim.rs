@@ -24,7 +24,7 @@ impl Services {
                 jobs.extend(self.claim_in_queue(owner, claim).await?.jobs);
             }
         }
-        jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        sort(&mut jobs);
         Ok(jobs)
     }
 
@@ -45,7 +45,7 @@ impl Services {
             self.write([take(&grants, &lease, now_ms), runs::mark_running(&lease, now_ms)]).await?;
         let jobs = jobs.iter().map(|row| Job::read(row, &lease, now_ms));
         claimed.jobs = jobs.collect::<Result<_, _>>()?;
-        claimed.jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        sort(&mut claimed.jobs);
         Ok(claimed)
     }
 
@@ -107,6 +107,11 @@ impl Services {
         self.write([release]).await?;
         Ok(())
     }
+}
+
+/// In the order in which they were made.
+fn sort(jobs: &mut [Job]) {
+    jobs.sort_by(|one, other| one.id.cmp(&other.id));
 }
 
 /// Places of the processes of a platform that starts as many as it likes: Cloudflare runs at most 250 consumers of a queue

@@ -100,6 +100,22 @@ fn an_end_that_is_not_confirmed() {
 }
 
 #[test]
+fn a_provider_that_is_behind_is_waited_for_while_it_tells_something() {
+    let mut call = driver(Rate::Khz16);
+    call.hear(500, 0);
+    call.open();
+    call.utter(1_000);
+    let told = ["I", "I would", "I would like"];
+    for text in told {
+        call.wait(UNCONFIRMED_MS - 500);
+        call.text(results(0.0, 1.2, text, false, false));
+    }
+    assert_eq!(call.events(), told.map(partial));
+    call.text(results(0.0, 1.74, "I would like two.", true, true));
+    assert_eq!(call.events(), [final_("I would like two.")]);
+}
+
+#[test]
 fn utterances_keep_their_own_words() {
     let mut call = driver(Rate::Khz16);
     call.hear(500, 0);
