@@ -7,7 +7,7 @@ use super::audio::Rate;
 const JITTER_MS: i64 = 40;
 /// Audio may arrive this much earlier than it was spoken.
 const EARLY_MS: i64 = 100;
-/// Gaps that follow on each other within this time may be parts of one delay.
+/// What follows on a gap within this time may be part of the same delay.
 const DELAY_MS: i64 = 2_000;
 /// What arrives first was delayed if more follows within this time than was spoken.
 const STARTS_MS: i64 = 1_000;
@@ -60,16 +60,16 @@ impl ArrivalClock {
         };
         let mut end = before.saturating_add(samples);
         let late = now - end;
+        let is_same_delay = now_ms - self.gap_ms <= DELAY_MS;
         if late > self.rate.samples_in(JITTER_MS) {
-            let before = if now_ms - self.gap_ms <= DELAY_MS { self.gap } else { 0 };
-            self.gap = before + late;
+            self.gap = late + if is_same_delay { self.gap } else { 0 };
             self.gap_ms = now_ms;
             end = now;
         } else if now_ms - self.started_ms <= STARTS_MS {
             end = end.min(now);
         } else {
             let made_up = (-late).clamp(0, self.gap);
-            let is_jitter = self.gap - made_up <= self.rate.samples_in(JITTER_MS);
+            let is_jitter = is_same_delay && self.gap - made_up <= self.rate.samples_in(JITTER_MS);
             let closed = if made_up > 0 && is_jitter { self.gap } else { made_up };
             self.gap -= closed;
             end = (end - closed).min(now + self.rate.samples_in(EARLY_MS));
