@@ -23,9 +23,9 @@ pub enum LineInput {
     Media(MediaEvent),
     /// So many samples should have arrived, and are lost: the line has said so.
     Lost(usize),
-    /// A message from the carrier that cannot be parsed. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
+    /// A message of the line that cannot be parsed. [`PHONE_WRONG_MESSAGES_MAX`] of them end the call.
     Unreadable,
-    /// A message from the carrier that exceeds the size limit.
+    /// A message of the line that exceeds the size limit.
     TooLarge,
     /// The user typed a text, on a line that has a keyboard. It interrupts the assistant as speech does.
     Typed(String),
@@ -45,11 +45,11 @@ pub enum LineInput {
     Tick,
     /// The service is shutting down.
     Stopping,
-    /// The connection broke, or the carrier closed it.
+    /// The connection broke, or the other end closed it.
     Gone,
 }
 
-/// One telephone call. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output),
+/// A conversation with audio: on the telephone, in a browser, or with a simulated caller. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output),
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event), then wait no longer than
 /// [`poll_timeout`](Self::poll_timeout).
 pub struct AudioLine {

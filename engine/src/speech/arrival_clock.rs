@@ -7,7 +7,7 @@ use super::audio::Rate;
 const JITTER_MS: i64 = 40;
 /// Audio may arrive this much earlier than it was spoken.
 const EARLY_MS: i64 = 100;
-/// What follows on a gap within this time may be part of the same delay.
+/// A delay of which nothing was made up for this long is a loss.
 const DELAY_MS: i64 = 2_000;
 /// What arrives first was delayed if more follows within this time than was spoken.
 const STARTS_MS: i64 = 1_000;
@@ -37,7 +37,7 @@ pub struct ArrivalClock {
     end: Option<i64>,
     /// What of the latest gaps may still close.
     gap: i64,
-    /// When the latest gap ended.
+    /// When it last grew or closed.
     gap_ms: i64,
 }
 
@@ -48,8 +48,8 @@ impl ArrivalClock {
         Self { rate, started_ms: 0, end: None, gap: 0, gap_ms: 0 }
     }
 
-    /// So many samples have arrived. Returns when the last of them was spoken. What has arrived with them has moved back if
-    /// that is earlier than its predecessor's end and they.
+    /// So many samples have arrived. Returns when the last of them was spoken. If they do not fit between that and the end
+    /// of their predecessor, the predecessor has moved back, too.
     pub fn arrived(&mut self, now_ms: i64, samples: usize) -> i64 {
         let now = self.rate.samples_in(now_ms);
         let samples = samples as i64;
@@ -60,18 +60,24 @@ impl ArrivalClock {
         };
         let mut end = before.saturating_add(samples);
         let late = now - end;
-        let is_same_delay = now_ms - self.gap_ms <= DELAY_MS;
+        if now_ms - self.gap_ms > DELAY_MS {
+            self.gap = 0;
+        }
         if late > self.rate.samples_in(JITTER_MS) {
-            self.gap = late + if is_same_delay { self.gap } else { 0 };
+            self.gap += late;
             self.gap_ms = now_ms;
             end = now;
         } else if now_ms - self.started_ms <= STARTS_MS {
+            self.gap = (self.gap + late.min(0)).max(0);
             end = end.min(now);
         } else {
             let made_up = (-late).clamp(0, self.gap);
-            let is_jitter = is_same_delay && self.gap - made_up <= self.rate.samples_in(JITTER_MS);
+            let is_jitter = self.gap - made_up <= self.rate.samples_in(JITTER_MS);
             let closed = if made_up > 0 && is_jitter { self.gap } else { made_up };
-            self.gap -= closed;
+            if closed > 0 {
+                self.gap -= closed;
+                self.gap_ms = now_ms;
+            }
             end = (end - closed).min(now + self.rate.samples_in(EARLY_MS));
         }
         self.end = Some(end);
@@ -122,6 +128,14 @@ mod tests {
         let bursts = [vec![1_270; 2], vec![1_340; 3], vec![1_430; 6], vec![1_435, 1_455, 1_475]].concat();
         let ends = ends_ms(&[steady, bursts].concat());
         assert_eq!(ends[ends.len() - 3..], [1_420, 1_440, 1_460]);
+    }
+
+    #[test]
+    fn a_loss_of_which_nothing_was_made_up_for_long_stays() {
+        let steady: Vec<i64> = (0..60).map(|n| n * 20).collect();
+        let lost: Vec<i64> = (0..150).map(|n| 1_680 + n * 20).collect();
+        let earlier: Vec<i64> = (0..5).map(|n| 4_640 + n * 20).collect();
+        assert_eq!(ends_ms(&[steady, lost, earlier].concat())[210..], [4_680, 4_700, 4_720, 4_740, 4_760]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!   size, and accepts whole frames of [`Rate::frame_samples`].
 //! - Synthesis and recognition have a rate of their own; a resampler converts between the two.
 //! - Audio that was sent has not necessarily been heard: `super::playback::Playback` counts what has been played by the
-//!   marks that a line returns. Every time in a transcript comes from its clock.
+//!   marks that a line returns. The caller's times in a transcript come from `super::arrival_clock`, the assistant's from
+//!   `super::playback_schedule`.
 /// Duration of a frame.
 pub const FRAME_MS: i64 = 20;
 

@@ -72,7 +72,7 @@ impl Playback {
     #[must_use]
     pub fn heard_ms(&self, now_ms: i64) -> i64 {
         let passed_ms = now_ms.saturating_sub(self.played_at_ms).max(0);
-        // At most up to the next mark: otherwise that mark would have been returned.
+        // At most up to the next mark, which was not returned yet.
         let until_ms = self.marks.front().map_or(self.played_ms, |(_, sent_ms)| *sent_ms);
         self.played_ms.saturating_add(passed_ms).min(until_ms)
     }

@@ -42,6 +42,8 @@ impl Segment {
 struct Gap {
     from: usize,
     samples: usize,
+    /// What of it is in segments that were cut: the first of the delayed audio belongs there, too late.
+    cut: usize,
 }
 
 /// What is put in the place of missing audio, from the last audio that arrived on.
@@ -81,6 +83,8 @@ pub struct Recorder {
     /// What delayed audio may still take the place of, the latest last.
     gaps: Vec<Gap>,
     concealment: Option<Concealment>,
+    /// The caller's audio that is missing at the end of the segments that were cut.
+    cut: usize,
     has_heard: bool,
     /// Nothing was cut yet.
     is_first_segment: bool,
@@ -99,6 +103,7 @@ impl Recorder {
             assistant: Vec::new(),
             gaps: Vec::new(),
             concealment: None,
+            cut: 0,
             has_heard: false,
             is_first_segment: true,
             missing_samples: 0,
@@ -148,7 +153,9 @@ impl Recorder {
         // Nothing that comes later is part of it.
         let samples = usize::try_from(self.rate.samples_in(self.segment_ms)).unwrap_or(0);
         if self.has_heard {
-            self.missing_samples += samples.saturating_sub(self.caller.len());
+            let missing = samples.saturating_sub(self.caller.len());
+            self.missing_samples += missing;
+            self.cut += missing;
         }
         Some(self.cut(from_ms, self.segment_ms))
     }
@@ -171,11 +178,15 @@ impl Recorder {
         let end = self.place(until)?;
         let start = end - samples as i64;
         let late = usize::try_from(start - self.caller.len() as i64).unwrap_or(0);
-        if self.has_heard && late > 0 {
+        if self.has_heard && late + self.cut > 0 {
             if self.gaps.len() == GAPS_MAX {
                 self.gaps.remove(0);
             }
-            self.gaps.push(Gap { from: self.caller.len(), samples: late });
+            self.gaps.push(Gap {
+                from: self.caller.len(),
+                samples: late,
+                cut: std::mem::take(&mut self.cut),
+            });
             self.conceal(late);
             self.missing_samples += late;
         } else {
@@ -205,24 +216,28 @@ impl Recorder {
         self.caller.resize(self.caller.len() + silent, 0);
     }
 
-    /// Delayed audio takes the place of what was put there for it. The first of it takes the place of silence, and of what
-    /// was spoken before the recording began. Returns how much there was of that.
+    /// Delayed audio takes the place of what was put there for it. The first of a recording takes the place of silence, and
+    /// of what was spoken before it began. Returns how much there was of that.
     fn close_gap(&mut self, early: usize) -> usize {
-        if self.gaps.is_empty() {
-            let before = if self.is_first_segment { self.caller.len() } else { 0 };
-            return self.caller.drain(..early.min(before)).count();
-        }
-        let mut closed = 0;
-        for gap in self.gaps.iter_mut().rev() {
+        let mut left = early;
+        let mut take_out = |caller: &mut Vec<i16>, from: usize, most: usize| {
             // The clock may have been set back, and the audio with it.
-            let from = gap.from.min(self.caller.len());
-            let part = (early - closed).min(gap.samples).min(self.caller.len() - from);
-            self.caller.drain(from..from + part);
-            gap.samples -= part;
-            closed += part;
+            let from = from.min(caller.len());
+            let part = left.min(most).min(caller.len() - from);
+            caller.drain(from..from + part);
+            left -= part;
+            part
+        };
+        for gap in self.gaps.iter_mut().rev() {
+            let closed = take_out(&mut self.caller, gap.from, gap.samples);
+            gap.samples -= closed;
+            self.missing_samples -= closed.min(self.missing_samples);
+            gap.cut -= take_out(&mut self.caller, gap.from, gap.cut);
         }
-        self.missing_samples -= closed.min(self.missing_samples);
-        closed
+        if self.is_first_segment {
+            take_out(&mut self.caller, 0, usize::MAX);
+        }
+        early - left
     }
 
     fn cut(&mut self, from_ms: i64, ms: i64) -> Segment {
@@ -238,8 +253,10 @@ impl Recorder {
         self.is_first_segment = false;
         self.gaps.retain_mut(|gap| {
             let until = gap.from + gap.samples;
+            let cut = samples.saturating_sub(gap.from).min(gap.samples);
             gap.from = gap.from.saturating_sub(samples);
-            gap.samples = until.saturating_sub(samples + gap.from);
+            gap.samples -= cut;
+            gap.cut += cut;
             until >= samples
         });
         Segment {

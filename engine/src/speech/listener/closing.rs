@@ -6,7 +6,7 @@ impl Listener {
     /// [`poll_transmit`](Self::poll_transmit) and continue while [`awaits_words`](Self::awaits_words).
     pub fn close(&mut self, now_ms: i64) {
         if self.turn.as_ref().is_some_and(|turn| turn.is_voiced) {
-            self.speech_ended(now_ms, self.samples);
+            self.speech_ended(now_ms, self.activity.voiced_until().unwrap_or(self.samples));
         }
         self.is_closed = true;
         self.transcriber.close(now_ms);

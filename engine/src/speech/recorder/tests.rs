@@ -238,3 +238,45 @@ fn all_of_a_gap_that_is_longer_than_segments_is_missing() {
     recorder.hear(12_000, &[2; FRAME]);
     assert_eq!(recorder.finish(12_000).unwrap().missing_ms, 12_000 - 40);
 }
+
+#[test]
+fn of_a_delay_across_a_cut_only_what_belongs_before_is_missing() {
+    let mut recorder = begun();
+    let frames = |from_ms: i64, until_ms: i64| (from_ms / 20 + 1..=until_ms / 20).map(|n| (n * 20, n as i16));
+    frames(0, 4_500).for_each(|(now_ms, n)| recorder.hear(now_ms, &[n; FRAME]));
+    let first = recorder.take_segment(SEGMENT_MS + LATE_MS, None).unwrap();
+    assert_eq!(first.missing_ms, 500);
+    frames(4_500, 6_200).for_each(|(_, n)| recorder.hear(6_200, &[n; FRAME]));
+    frames(6_200, 6_400).for_each(|(now_ms, n)| recorder.hear(now_ms, &[n; FRAME]));
+    let end = recorder.finish(6_400).unwrap();
+    assert_eq!(end.missing_ms, 500);
+    let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+    let whole: Vec<i16> = frames(5_000, 6_400).flat_map(|(_, n)| [n; FRAME]).collect();
+    assert_eq!(caller, whole);
+}
+
+#[test]
+fn a_line_that_opens_with_a_delay_is_whole() {
+    let mut recorder = begun();
+    recorder.hear(100, &[1; FRAME]);
+    (2..=10).for_each(|n| recorder.hear(200, &[n; FRAME]));
+    (11..=60).for_each(|n| recorder.hear(i64::from(n) * 20, &[n; FRAME]));
+    let end = recorder.finish(1_200).unwrap();
+    assert_eq!(end.missing_ms, 0);
+    let caller: Vec<i16> = end.frames.iter().map(|frame| frame[0]).collect();
+    assert_eq!(caller, (1..=60).flat_map(|n| [n; FRAME]).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_line_with_less_delay_later_keeps_its_audio_beside_an_old_loss() {
+    let mut recorder = begun();
+    (1..=100).for_each(|n| recorder.hear(n * 20 + 80, &[1; FRAME]));
+    // 500 ms are lost; long after, the delay is 80 ms shorter.
+    (126..=300).for_each(|n| recorder.hear(n * 20 + 80, &[1; FRAME]));
+    let mut segments: Vec<Segment> = recorder.take_segment(6_080, None).into_iter().collect();
+    (301..=400).for_each(|n| recorder.hear(n * 20, &[2; FRAME]));
+    segments.extend(recorder.finish(8_080));
+    let caller: Vec<i16> =
+        segments.iter().flat_map(|segment| &segment.frames).map(|frame| frame[0]).collect();
+    assert_eq!(caller.iter().filter(|sample| **sample == 2).count(), 100 * FRAME);
+}
