@@ -24,3 +24,4 @@ pub mod time;
 pub mod tool_parameters;
 pub(crate) mod whole_number;
 pub(crate) mod words;
+pub(crate) mod yielding;

@@ -16,6 +16,7 @@ use crate::base::limits::{MCP_BATCH_MESSAGES_MAX, MCP_BATCH_REPLIES_BYTES_MAX};
 use crate::base::response::{
     empty_response, error_response, json_response, method_not_allowed, with_incident,
 };
+use crate::base::yielding::yield_now;
 use crate::interfaces::api::Api;
 use crate::interfaces::host::response_budget;
 use crate::interfaces::mcp::message::{Message, Refusal};
@@ -218,6 +219,8 @@ async fn batch(
                 replies.push(Refusal::new(message::INVALID_REQUEST, message).reply(200, &request.id).text);
             }
             Ok(Message::Request(request)) => {
+                // Others need not wait for the whole batch.
+                yield_now().await;
                 context.next_message();
                 let id = request.id.clone();
                 let reply = match legacy(api, context, request, None, request_id).await {

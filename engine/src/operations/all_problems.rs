@@ -69,8 +69,8 @@ impl<'a> SoundFields<'a> {
             properties.is_some_and(|properties| properties.contains_key(name))
                 && !known.iter().any(|problem| root(&problem.field) == name)
         };
-        let mut fields = body.clone();
-        fields.retain(|name, _| is_sound(name));
+        let sound = body.iter().filter(|(name, _)| is_sound(name));
+        let fields: Map<String, Value> = sound.map(|(name, value)| (name.clone(), value.clone())).collect();
         let required = match presence {
             // The schema of a PATCH requires nothing, its type does.
             Presence::Partial => properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect(),

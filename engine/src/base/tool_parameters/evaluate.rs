@@ -12,8 +12,8 @@ use crate::base::tool_parameters::pattern::Pattern;
 use crate::base::tool_parameters::schema::{Bound, Counted, Node, NodeId, Rule, Schema, Type};
 use crate::base::tool_parameters::{PROBLEMS_MAX, number, whole};
 
-/// Step budget of one validation; about a tenth of a second.
-const STEPS_MAX: u64 = 1_000_000;
+/// Step budget of one validation; about a hundredth of a second, in which nothing else runs on its thread.
+const STEPS_MAX: u64 = 100_000;
 
 /// Deepest nesting of applied schemas; bounds the stack.
 const NESTED_SCHEMAS_MAX: usize = 256;

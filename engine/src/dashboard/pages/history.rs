@@ -8,7 +8,7 @@ use crate::base::ordered::Ordered as _;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, label};
-use crate::dashboard::pages::parts::{date, id, link, list, number, read, text};
+use crate::dashboard::pages::parts::{date, grouped, id, link, list, number, read, text};
 use crate::dashboard::pages::read_of;
 use crate::dashboard::pages::shown::{Shown, differing};
 
@@ -28,11 +28,16 @@ const OWN: &[&str] = &["id", "revision", "created_at", "updated_at"];
 /// The names of what can be attached, by their ids.
 type Names<'a> = BTreeMap<&'a str, &'a str>;
 
+/// Lines of a field that are shown, of those before a change and of those after it.
+const LINES_MAX: usize = 100;
+
 /// A field that a change changed: its name, and its lines before and after.
 struct Change {
     field: String,
     before: Vec<String>,
     after: Vec<String>,
+    /// How many lines are left out.
+    more: usize,
 }
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
@@ -98,6 +103,7 @@ fn entry(
                             div dir="auto" {
                                 @for line in &change.before { del { (line) } }
                                 @for line in &change.after { ins { (line) } }
+                                @if change.more > 0 { p.help { "and " (grouped(change.more as i64)) " more lines" } }
                             }
                         }
                     }
@@ -123,7 +129,10 @@ fn compare(path: &str, before: &Value, after: &Value, named: &Names<'_>, changes
     let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
         let (old, new) = (lines(before, named), lines(after, named));
         let (before, after) = differing(&old, &new);
-        changes.push(Change { field: path.to_owned(), before: before.to_vec(), after: after.to_vec() });
+        let shown = |lines: &[String]| lines.iter().take(LINES_MAX).cloned().collect::<Vec<_>>();
+        let (shown_before, shown_after) = (shown(before), shown(after));
+        let more = before.len() + after.len() - shown_before.len() - shown_after.len();
+        changes.push(Change { field: path.to_owned(), before: shown_before, after: shown_after, more });
         return;
     };
     for (name, value) in new {
@@ -164,6 +173,17 @@ mod tests {
                 row("speech.speed", "1.0", "1.5"),
                 row("tool_ids", "find_parcel", "")
             ]
+        );
+    }
+
+    #[test]
+    fn of_a_long_change_the_first_lines_are_shown() {
+        let of = |line: &str| json!({"instructions": format!("{line}\n").repeat(3 * LINES_MAX)});
+        let found = changes(&of("a"), &of("b"), &Names::new());
+        let [change] = &*found else { panic!("{}", found.len()) };
+        assert_eq!(
+            (change.before.len(), change.after.len(), change.more),
+            (LINES_MAX, LINES_MAX, 4 * LINES_MAX)
         );
     }
 }
