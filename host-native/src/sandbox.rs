@@ -4,8 +4,10 @@ mod ports;
 mod socket;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use ::http::{HeaderMap, Method, Request};
 use bytes::Bytes;
@@ -349,10 +351,24 @@ pub fn memory() -> Memory {
     Memory::new().expect("an in-memory database")
 }
 
-/// Runs a future to completion. In a sandbox every future is ready at once, so no runtime is required.
+/// Runs a future to completion. In a sandbox a future waits for nothing: at most it lets others go first. So no runtime is
+/// required.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    futures_util::FutureExt::now_or_never(future)
-        .unwrap_or_else(|| unreachable!("futures of a sandbox are ready at once"))
+    struct Woken(AtomicBool);
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        assert!(woken.0.swap(false, Ordering::Relaxed), "a future of a sandbox waits for nothing");
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
