@@ -112,10 +112,13 @@ fn a_recorded_person_is_answered_and_interrupts(provider: &'static str) {
     }
 }
 
-/// The first and the last of what was said are where the row begins and ends, to 50 ms.
+/// To 50 ms: all of what was said, and its first and its last part by themselves.
 fn is_where_its_row_says(caller: &[i16], rate: Rate, row: &Value, said: &[i16]) {
     const PART_MS: usize = 500;
     let [start_ms, end_ms] = ["start_ms", "end_ms"].map(|name| row[name].as_i64().unwrap());
+    let (found_ms, alike) = find(caller, rate.hz(), said, start_ms);
+    let late_ms = [start_ms - found_ms, end_ms - found_ms - rate.ms_of(said.len())];
+    assert!(alike > 0.8 && late_ms.iter().all(|ms| ms.abs() <= 50), "{late_ms:?}, {alike}: {row}");
     let part = PART_MS * rate.hz() as usize / 1_000;
     let last_ms = end_ms - PART_MS as i64;
     for (about_ms, part) in [(start_ms, &said[..part]), (last_ms, &said[said.len() - part..])] {
