@@ -40,8 +40,6 @@ struct State {
     api_url: String,
     /// By the URL of its events, and by the call id in the headers.
     legs: BTreeMap<String, SocketLeg>,
-    /// The service's time in the latest request.
-    now_s: Option<i64>,
 }
 
 impl VonageWire {
@@ -202,7 +200,6 @@ impl Wire for VonageWire {
         _: u32,
         now_s: i64,
     ) -> Option<CallbackRequest> {
-        self.state().now_s = Some(now_s);
         let (status, detail, rest) = match event {
             CallEvent::Incoming => return Some(answer_webhook(call, &self.state().api_url, now_s)),
             CallEvent::Ringing => ("ringing", None, Map::new()),
@@ -252,7 +249,7 @@ impl Wire for VonageWire {
         if !state.legs.values().any(|leg| leg.uri == url && leg.is_signed) {
             return Vec::new();
         }
-        vec![("authorization", bearer(b"", state.clock_s()))]
+        vec![("authorization", bearer(b"", clock_s()))]
     }
 
     fn media(&self, call: &PhoneCall) -> Box<dyn MediaWire> {
@@ -262,14 +259,10 @@ impl Wire for VonageWire {
     }
 }
 
-impl State {
-    /// The time: this machine's, unless the service's latest request has a very different one because of a manual clock.
-    fn clock_s(&self) -> i64 {
-        const HOUR_S: i64 = 3_600;
-        let here_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let here_s = i64::try_from(here_s).unwrap_or(i64::MAX);
-        self.now_s.filter(|told_s| told_s.abs_diff(here_s) > HOUR_S.unsigned_abs()).unwrap_or(here_s)
-    }
+/// The time of this machine. A socket's token is signed when the socket opens, whatever time the callbacks before it have.
+fn clock_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
+    i64::try_from(since.as_secs()).expect("a time")
 }
 
 /// A `GET` with the call in its query. Vonage hashes its own JSON form of it for the token.

@@ -292,7 +292,7 @@ fn the_socket_has_a_token_if_the_document_requests_it() {
     happens(&wire, &call(true), &CallEvent::Answered);
     let headers = wire.socket_headers(MEDIA);
     let request = CallbackRequest { method: "GET", url: MEDIA.to_owned(), headers, body: Vec::new() };
-    let now_s = wire.state().clock_s();
+    let now_s = clock_s();
     let check =
         |request: &CallbackRequest| received(request, now_s, |callback| carrier.check_media(callback));
     assert!(is_genuine(&check(&request)));
