@@ -106,6 +106,12 @@ pub fn main() -> Result<(), Failure> {
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let settings = Settings::read(lookup)?;
+    if matches!(arguments.command, Some(Command::SignInLink)) && !settings.data.try_exists()? {
+        let folder = settings.data.display();
+        return Err(
+            format!("{folder} does not exist; set SIDETONE_DATA to the data folder of the service").into()
+        );
+    }
     let data = DataFolder::open(&settings.data)
         .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
     match arguments.command.unwrap_or(Command::Serve) {

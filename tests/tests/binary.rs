@@ -231,6 +231,9 @@ fn the_command_line_makes_links_to_sign_in() {
             &["sign-in-link"],
         ))
     };
+    let elsewhere = data.with_extension("elsewhere");
+    let told = refused(&process::run(&elsewhere, &[], &["sign-in-link"]));
+    assert!(told.contains("SIDETONE_DATA") && !elsewhere.exists(), "no second folder is made: {told}");
     let made = make();
     assert!(made.starts_with("https://voice.example.com/dashboard/sign-in/link?token="), "{made}");
     assert_eq!(made.lines().count(), 1, "{made}");

@@ -360,7 +360,7 @@ fn secret_once(frame: &Frame, answer: &Value) -> Markup {
         }
         @for (name, called, _) in secrets.iter().filter(|(name, _, shown)| *shown && !text(answer, name).is_empty()) {
             @let secret = text(answer, name);
-            div.once role="status" {
+            div.once role="status" tabindex="-1" {
                 @if join {
                     p { strong { "Invitation for " (text(answer, "invitation/email")) }
                         @if answer["mailed"] == true { " – it was sent by mail. The link does the same:" } @else if frame.has_mail { " – no mail could be sent. Give them this link:" } @else { " – no mail is set up here. Give them this link:" } }

@@ -5,24 +5,38 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use serde_json::Value;
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2430;background:#fff}\
-h2{margin-top:2.5rem;border-bottom:2px solid #d6dde6}details{border:1px solid #d6dde6;border-radius:6px;margin:.5rem 0;padding:.4rem .8rem}\
-summary{cursor:pointer}code{font:14px ui-monospace,monospace;background:#f1f4f8;padding:.1rem .3rem;border-radius:3px}\
-b.m{display:inline-block;min-width:4.2rem}table{border-collapse:collapse;width:100%;margin:.5rem 0}td,th{text-align:left;vertical-align:top;\
-padding:.25rem .5rem;border-bottom:1px solid #e6ebf1}th{font-weight:600}@media(prefers-color-scheme:dark){body{background:#12161c;color:#dbe3ec}\
-code{background:#1e2630}details,h2,td,th{border-color:#2c3642}}";
+/// The colours and typefaces of every page, and what is of this one and of the one at `/`.
+pub(super) const STYLE: &str = concat!(include_str!("../base/theme.css"), include_str!("docs.css"));
 
 /// The page's text.
 pub fn render(document: &Value) -> String {
     let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>Sidetone API</title><style>{STYLE}</style><h1>Sidetone API</h1><p>{}</p>\
-         <p>Machine-readable: <a href=\"/openapi.json\">/openapi.json</a>. MCP: <code>POST /mcp</code>.</p>",
-        prose(text(&document["info"]["description"])),
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <title>API reference · Sidetone</title><style>{STYLE}</style><header><h1>Sidetone API</h1>\
+         <a href=\"/dashboard\">Dashboard</a><a href=\"/openapi.json\">OpenAPI document</a></header><div class=page><nav aria-label=\"Parts\">"
     );
-    for tag in document["tags"].as_array().into_iter().flatten() {
+    let tags = document["tags"].as_array().map_or(&[][..], Vec::as_slice);
+    for name in tags.iter().map(|tag| text(&tag["name"])).chain(["Errors"]) {
+        put(&mut page, format_args!("<a href=\"#{}\">{}</a>", anchor(name), escape(name)));
+    }
+    put(
+        &mut page,
+        format_args!(
+            "</nav><main><p>{}</p><p>MCP: <code>POST /mcp</code>.</p>",
+            prose(text(&document["info"]["description"]))
+        ),
+    );
+    for tag in tags {
         let name = text(&tag["name"]);
-        put(&mut page, format_args!("<h2>{}</h2><p>{}</p>", escape(name), prose(text(&tag["description"]))));
+        put(
+            &mut page,
+            format_args!(
+                "<h2 id=\"{}\">{}</h2><p class=about>{}</p>",
+                anchor(name),
+                escape(name),
+                prose(text(&tag["description"]))
+            ),
+        );
         for (path, methods) in document["paths"].as_object().into_iter().flatten() {
             for (method, operation) in methods.as_object().into_iter().flatten() {
                 if operation["tags"][0].as_str() == Some(name) {
@@ -31,7 +45,7 @@ pub fn render(document: &Value) -> String {
             }
         }
     }
-    page.push_str("<h2>Errors</h2><p>Every error has one form: <code>{\"error\": {\"code\", \"message\", \"details\", \"request_id\"}}</code>.</p><table>");
+    page.push_str("<h2 id=\"errors\">Errors</h2><p>Every error has one form: <code>{\"error\": {\"code\", \"message\", \"details\", \"request_id\"}}</code>.</p><div class=scroll><table>");
     for code in crate::base::error::Code::ALL {
         put(
             &mut page,
@@ -43,7 +57,7 @@ pub fn render(document: &Value) -> String {
             ),
         );
     }
-    page.push_str("</table></html>");
+    page.push_str("</table></div></main></div></html>");
     page
 }
 
@@ -68,7 +82,7 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
     put(
         page,
         format_args!(
-            "<details id=\"{id}\"><summary><b class=m>{}</b> <code>{}</code> {}</summary><p>{}</p><p>{tool}</p>",
+            "<details id=\"{id}\"><summary><b>{}</b> <code>{}</code> <span>{}</span></summary><p>{}</p><p>{tool}</p>",
             method.to_ascii_uppercase(),
             escape(path),
             prose(text(&operation["summary"])),
@@ -78,7 +92,7 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     if !parameters.is_empty() || body.is_object() {
-        page.push_str("<table><tr><th>Field<th>In<th>Type<th>Notes");
+        page.push_str("<div class=scroll><table><tr><th>Field<th>In<th>Type<th>Notes");
         for parameter in parameters {
             let required = parameter["required"] == true;
             row(
@@ -95,13 +109,13 @@ fn operation_block(page: &mut String, path: &str, method: &str, operation: &Valu
             let required = required.iter().any(|value| value == name.as_str());
             row(page, name, "body", required, property, text(&property["description"]));
         }
-        page.push_str("</table>");
+        page.push_str("</table></div>");
     }
-    page.push_str("<table><tr><th>Status<th>Meaning");
+    page.push_str("<div class=scroll><table><tr><th>Status<th>Meaning");
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {
         put(page, format_args!("<tr><td>{status}<td>{}", prose(text(&response["description"]))));
     }
-    page.push_str("</table></details>");
+    page.push_str("</table></div></details>");
 }
 
 fn row(page: &mut String, name: &str, place: &str, required: bool, schema: &Value, note: &str) {
@@ -142,6 +156,11 @@ fn row(page: &mut String, name: &str, place: &str, required: bool, schema: &Valu
     );
 }
 
+/// The fragment of a part's heading.
+fn anchor(name: &str) -> String {
+    name.to_ascii_lowercase().replace(' ', "-")
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -151,7 +170,7 @@ fn put(page: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = page.write_fmt(arguments);
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

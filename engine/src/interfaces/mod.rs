@@ -3,6 +3,7 @@ pub(crate) mod api;
 pub(crate) mod dispatch;
 pub(crate) mod docs;
 pub mod generated;
+mod home;
 pub(crate) mod host;
 pub(crate) mod mcp;
 pub(crate) mod mounted;

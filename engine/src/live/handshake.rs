@@ -13,7 +13,7 @@ use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::RequestId;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
-use crate::base::response::{error_response, method_not_allowed};
+use crate::base::response::{empty_response, error_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
@@ -57,7 +57,7 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
 }
 
 /// The response to a plain request to the socket's address. It reports an invalid token, because browsers hide from a
-/// page why a socket did not open.
+/// page why a socket did not open. With `check` in the query it has no error to report of a valid one.
 pub(crate) async fn without_upgrade(
     services: &Services,
     incoming: &Incoming,
@@ -68,6 +68,7 @@ pub(crate) async fn without_upgrade(
         return error_response(&method_not_allowed("GET"), request_id);
     }
     let fault = match check(services, incoming, now_ms).await {
+        Ok(()) if asks_whether_valid(incoming) => return empty_response(http::StatusCode::NO_CONTENT),
         Ok(()) => {
             let message =
                 "This address is a WebSocket. Open it with a WebSocket client; the token is still valid.";
@@ -76,6 +77,11 @@ pub(crate) async fn without_upgrade(
         Err(fault) => fault,
     };
     fault.into_response(request_id)
+}
+
+fn asks_whether_valid(incoming: &Incoming) -> bool {
+    let query = incoming.request.uri().query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "check")
 }
 
 /// The valid token of a request. It is checked before any lookup.

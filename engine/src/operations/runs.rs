@@ -122,6 +122,7 @@ impl Launch<'_> {
             error: None,
             turns: 0,
             last_line: None,
+            failed_evaluation: None,
             cost_microusd: 0,
             max_cost_microusd: self.max_cost_microusd,
             seed,

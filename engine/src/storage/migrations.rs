@@ -39,4 +39,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0022_seen.sql"),
     migration!("0023_invitations_sent.sql"),
     migration!("0024_call_inputs.sql"),
+    migration!("0025_failed_evaluation.sql"),
 ];

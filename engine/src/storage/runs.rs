@@ -78,6 +78,8 @@ record! {
         pub turns: i64,
         /// The latest line that was spoken, shortened to 200 bytes; null before the first. It stays after the run ends.
         pub last_line: Option<String>,
+        /// The first evaluation that failed and why, shortened to 200 bytes; null if none failed.
+        pub failed_evaluation: Option<String>,
         /// The costs of caller, assistant and judge so far, with speech, in millionths of a US dollar.
         pub cost_microusd: i64,
         /// The cost limit, which ends the conversation. As the run starts, it is lowered to what is left of the
@@ -183,6 +185,13 @@ pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     let spoken = |row: &&TranscriptRow| matches!(row.role, TranscriptRole::User | TranscriptRole::Assistant);
     let row = transcript.iter().rev().find(spoken)?;
     Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
+}
+
+/// The first evaluation that failed and why, truncated for lists.
+pub fn failed_evaluation(evaluations: &[EvaluationResult]) -> Option<String> {
+    let failed = evaluations.iter().find(|one| !one.passed)?;
+    let includes = truncate(without_controls(&failed.includes), LAST_LINE_BYTES_MAX / 2);
+    Some(truncate(format!("“{includes}”: {}", without_controls(&failed.reason)), LAST_LINE_BYTES_MAX))
 }
 
 /// Marks a run as queued again, because it could not start. One whose call is open stays in progress.

@@ -170,7 +170,15 @@ fn open_routes_need_no_key() {
     );
     let docs = without_key(&world, "/docs").ok();
     assert!(docs.header("content-type").unwrap().starts_with("text/html"), "{:?}", docs.headers);
-    for path in ["/healthz", "/openapi.json", "/docs"] {
+    let home = without_key(&world, "/").ok();
+    assert_eq!(home["name"], "Sidetone");
+    let browsed = http::Request::get("/").header("accept", "text/html,*/*;q=0.8").body("".into()).unwrap();
+    let page = world.send(browsed);
+    assert!(page.header("content-type").unwrap().starts_with("text/html"), "{:?}", page.headers);
+    assert_eq!(page.header("vary"), Some("accept"));
+    let docs_at = home["docs"].as_str().unwrap();
+    assert!(docs_at.ends_with("/docs"), "{docs_at}");
+    for path in ["/", "/healthz", "/openapi.json", "/docs"] {
         let reply = world.post(path, json!({})).refused("method_not_allowed");
         assert_eq!(reply.header("allow"), Some("GET"));
     }

@@ -103,11 +103,13 @@ fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     let url = token["websocket_url"].as_str().unwrap();
     let socket = url.replace("ws://sandbox.example", "");
     world.get(&socket).refused("upgrade_required");
+    world.get(format!("{socket}&check=1")).empty();
     let mut client = world.connect(url).unwrap();
     started(&mut client);
     let refusal = world.connect(url).err().unwrap();
     assert_eq!(refusal.status, 409);
     world.get(&socket).refused("token_used");
+    world.get(format!("{socket}&check=1")).refused("token_used");
     client.say("Hi");
     client.hear();
 }

@@ -48,6 +48,10 @@ fn a_run_with_failed_evaluations_is_completed() {
         over["evaluations"].as_array().unwrap().iter().map(|one| &one["passed"]).collect();
     assert_eq!(passed, [true, false, false, true, false]);
     assert!(over["evaluations"].as_array().unwrap().iter().all(|one| one["reason"].is_string()), "{over}");
+    let first = &over["evaluations"][1];
+    let told = format!("“we are closed forever”: {}", first["reason"].as_str().unwrap());
+    assert_eq!(over["failed_evaluation"], told, "the first that failed, and why");
+    assert_eq!(world.get("/simulations/runs").ok()["runs"][0]["failed_evaluation"], told);
 }
 
 #[test]

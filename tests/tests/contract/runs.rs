@@ -21,7 +21,7 @@ fn a_started_run_is_queued() {
     assert_eq!(
         run.json,
         json!({"id": run.id, "simulation_id": simulation.id, "batch_id": null, "assistant_id": simulation["assistant_id"],
-               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "turns": 0, "last_line": null,
+               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "turns": 0, "last_line": null, "failed_evaluation": null,
                "cost_microusd": 0, "max_cost_microusd": 1_000_000, "seed": 42,
                "created_at": run["created_at"], "started_at": null, "completed_at": null, "call_id": null})
     );
@@ -249,7 +249,7 @@ fn a_workspace_queues_runs_up_to_a_limit() {
         format!(
             "INSERT INTO runs SELECT runs.id || '_' || n.value, workspace_id, simulation_id, batch_id, assistant_id, assistant_revision,
              assistant_snapshot, simulation_snapshot, mode, seed, status, passed, error, evaluations, transcript, created_at, started_at,
-             completed_at, call_id, turns, last_line, cost_microusd, max_cost_microusd
+             completed_at, call_id, turns, last_line, cost_microusd, max_cost_microusd, failed_evaluation
              FROM runs, json_each('[{}]') AS n WHERE runs.id = :id",
             (1..RUNS_QUEUED_MAX - 1).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
         ),

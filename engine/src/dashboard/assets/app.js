@@ -200,4 +200,4 @@ if (page && location.pathname.startsWith('/dashboard/do/')) history.replaceState
 
 follow();
 ready(document);
-document.querySelector('.problem[role=alert]')?.focus({ preventScroll: true });
+document.querySelector('.problem[role=alert], .once')?.focus({ preventScroll: true });

@@ -41,5 +41,7 @@ form.addEventListener('submit', async (event) => {
   beside.querySelector('[data-copy]').dataset.copy = made.url;
   button.textContent = 'New conversation';
   button.classList.remove('primary');
-  frame.focus();
+  // On a narrow page the panel has moved above the form.
+  panel.scrollIntoView({ block: 'nearest' });
+  frame.focus({ preventScroll: true });
 });

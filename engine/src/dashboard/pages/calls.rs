@@ -109,7 +109,7 @@ pub fn rows_of(frame: &Frame, rows: &[Value], assistants: &Value) -> Markup {
                 @let assistant = name_of(assistants, text(call, "assistant_id"));
                 tr {
                     td.fit.wide { (when(frame, text(call, "started_at"))) }
-                    td.cap { a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) } }
+                    td.cap.fit { a.name href=(link("/dashboard/calls", text(call, "id"))) { (party_text(call)) } }
                     td.cap.wide dir="auto" title=(assistant) { (assistant) }
                     td.wrap.wide dir="auto" { (gist(call)) }
                     td.fit { (state(call)) }

@@ -47,9 +47,7 @@ pub fn bars(about: &str, labels: &[Label], series: &[Series]) -> Markup {
                     }
                 }
             }
-            p.marks aria-hidden="true" {
-                @for label in ends(labels) { span { (label.shown()) } }
-            }
+            (axis(labels))
             (numbers(labels, &series.iter().map(|part| {
                 let counts = part.counts.iter().map(|count| if *count > 0 { count.to_string() } else { String::new() });
                 (part.name, counts.collect())
@@ -112,7 +110,7 @@ pub fn percentiles(
                     }
                 }
             }
-            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label.shown()) } } }
+            (axis(labels))
             (numbers(labels, &[(names[0], column(0)), (names[1], column(1))]))
         }
     }
@@ -135,9 +133,17 @@ fn stack(at: usize, width: usize, most: i64, series: &[Series]) -> Markup {
     }
 }
 
-fn ends(labels: &[Label]) -> impl Iterator<Item = &Label> {
-    let (first, middle, last) = (labels.first(), labels.get(labels.len() / 2), labels.last());
-    [first, middle, last].into_iter().flatten()
+/// So many bars have each their name below them; of more, the first, the middle and the last have one.
+const NAMED_MAX: usize = 8;
+
+/// The names below the bars.
+fn axis(labels: &[Label]) -> Markup {
+    let (middle, last) = (labels.len() / 2, labels.len().saturating_sub(1));
+    let each = labels.len() <= NAMED_MAX;
+    let named = labels.iter().enumerate().filter(|(at, _)| each || [0, middle, last].contains(at));
+    html! {
+        p.marks.each[each] aria-hidden="true" { @for (_, label) in named { span { (label.shown()) } } }
+    }
 }
 
 /// Bars of one kind, each with its value as `shown` writes it.
@@ -160,7 +166,7 @@ pub fn plain_bars(about: &str, labels: &[Label], values: &[i64], shown: &dyn Fn(
                     }
                 }
             }
-            p.marks aria-hidden="true" { @for label in ends(labels) { span { (label.shown()) } } }
+            (axis(labels))
             (numbers(labels, &[("Amount", values.iter().map(|value| if *value > 0 { shown(*value) } else { String::new() }).collect())]))
         }
     }

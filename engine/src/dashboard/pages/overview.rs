@@ -11,7 +11,7 @@ use crate::dashboard::pages::parts::{
     Tone, address_of, asked, at, counted, day, empty, grouped, length, link, list, money, name_of, number,
     read, section, span, status, table, text, when,
 };
-use crate::dashboard::pages::{choices_of, read_of};
+use crate::dashboard::pages::{choices_of, read_of, runs};
 
 /// The page.
 pub const PAGE: Page = Page {
@@ -171,9 +171,13 @@ fn ranges(frame: &Frame, period: &Period<'_>) -> Markup {
     }
 }
 
+/// What becomes of calls. One that goes on is none of them.
+const OUTCOMES: [&str; 6] = ["completed", "failed", "no_answer", "busy", "canceled", "voicemail"];
+
 fn figures(period: &Period<'_>, workspace: &Value) -> Markup {
     let (total, simulated) = (period.sum("total"), period.sum("by_source/simulation"));
     let (completed, failed) = (period.sum("by_outcome/completed"), period.sum("by_outcome/failed"));
+    let ended: i64 = OUTCOMES.iter().map(|name| period.sum(&format!("by_outcome/{name}"))).sum();
     let limit = at(workspace, "monthly_spend_limit_microusd").as_i64();
     let log = |filter: &str| format!("/dashboard/calls?date_from={}&{filter}", period.date_from());
     html! {
@@ -185,7 +189,7 @@ fn figures(period: &Period<'_>, workspace: &Value) -> Markup {
                     @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href=(log("source=simulation")) { (grouped(simulated)) " simulated" } } }
                 }
             }
-            div { dt { "Completed" } dd { (grouped(completed)) @if total > 0 { small { (completed * 100 / total) " % of all" } } } }
+            div { dt { "Completed" } dd { (grouped(completed)) @if ended > 0 { small { (completed * 100 / ended) " % of those that ended" } } } }
             div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href=(log("outcome=failed")) { "Show them" } } } } }
             div { dt { "Average length" } dd { (length(if total > 0 { period.sum("total_duration_ms") / total } else { 0 })) } }
             div {
@@ -283,15 +287,14 @@ fn failed(
     let since = time::format(frame.now_ms - LATELY_MS);
     let bad = |run: &&Value| at(run, "passed") == false || text(run, "status") == "error";
     for run in runs.iter().filter(bad).take(SHOWN_MAX) {
-        let error = text(run, "error/message");
         rows.push((
             text(run, "created_at"),
             html! {
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
-                td.fit { (status(Tone::Bad, if error.is_empty() { "Run failed" } else { "Run error" })) }
+                td.fit { (status(Tone::Bad, if text(run, "status") == "error" { "Run error" } else { "Run failed" })) }
                 td {
                     a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
-                    span.two dir="auto" { @if error.is_empty() { "An evaluation failed." } @else { (error) } }
+                    span.two dir="auto" { @match runs::why(run) { "" => "An evaluation failed.", why => (why) } }
                 }
                 td.cap.wide dir="auto" { (name_of(assistants, text(run, "assistant_id"))) }
             },

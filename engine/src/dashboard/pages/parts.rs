@@ -155,16 +155,8 @@ pub fn counted(count: i64, one: &str) -> String {
     format!("{} {one}{end}", grouped(count))
 }
 
-/// How long a conversation was: `1:07`, of a short one `0:07.4`. How long somebody waited is told by [`span`].
+/// How long a conversation was: `1:07`, `1:02:03`. How long somebody waited is told by [`span`].
 pub fn length(ms: i64) -> String {
-    if (1..SHORT_MS).contains(&ms) { moment(ms) } else { clock(ms) }
-}
-
-/// A conversation shorter than this is told in tenths of seconds.
-pub const SHORT_MS: i64 = 10_000;
-
-/// `1:07`, `1:02:03`.
-pub fn clock(ms: i64) -> String {
     let seconds = (ms + 500) / 1000;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
@@ -514,9 +506,9 @@ mod tests {
     fn numbers_and_ids_are_readable() {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(counted(1, "call"), "1 call");
-        assert_eq!(clock(67_400), "1:07");
+        assert_eq!(length(67_400), "1:07");
         assert_eq!(moment(7_460), "0:07.4");
-        assert_eq!([0, 7_460, 65_000, 3_723_000].map(length), ["0:00", "0:07.4", "1:05", "1:02:03"]);
+        assert_eq!([0, 7_460, 65_000, 3_723_000].map(length), ["0:00", "0:07", "1:05", "1:02:03"]);
         assert_eq!(span(1240), "1.24 s");
         assert_eq!(shortened("call_01m80kpfmqbq07vnb4zdtv31bd"), "call_01m80…v31bd");
         assert_eq!(words("no_answer"), "No answer");

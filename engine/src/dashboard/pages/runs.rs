@@ -66,17 +66,25 @@ pub fn verdict(run: &Value) -> Markup {
     }
 }
 
+/// Why a run did not pass, in a line; empty if it did, or is not over.
+pub fn why(run: &Value) -> &str {
+    match text(run, "error/message") {
+        "" => text(run, "failed_evaluation"),
+        error => error,
+    }
+}
+
 /// Runs as a table.
 pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
     table(
         "Runs",
-        html! { th scope="col" { "Started" } th scope="col" { "Simulation" } th scope="col" { "Result" } th.wide scope="col" { "Last words" } th.num.wide scope="col" { "Turns" } th.num.wide scope="col" { "Cost" } },
+        html! { th scope="col" { "Started" } th scope="col" { "Simulation" } th scope="col" { "Result" } th.wide scope="col" { "Details" } th.num.wide scope="col" { "Turns" } th.num.wide scope="col" { "Cost" } },
         html! { @for run in runs {
             tr {
                 td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, began(run))) } }
                 td.cap.long dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
                 td.fit { (verdict(run)) }
-                td.wrap.wide dir="auto" { @if text(run, "error/message").is_empty() { span.dim { (text(run, "last_line")) } } @else { (text(run, "error/message")) } }
+                td.wrap.wide dir="auto" { @match why(run) { "" => span.dim { (text(run, "last_line")) }, why => (why) } }
                 td.num.fit.wide { (number(run, "turns")) }
                 td.num.fit.wide { (simulations::cost(run)) }
             }

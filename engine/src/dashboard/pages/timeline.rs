@@ -2,7 +2,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::pages::parts::{self, SHORT_MS, at, clock, list, moment, number, span, text};
+use crate::dashboard::pages::parts::{self, at, list, moment, number, span, text};
 
 /// The width of the drawing, in its own units.
 const WIDTH: i64 = 1000;
@@ -29,7 +29,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
             @if recorded {
                 div.player {
                     button.primary type="button" data-play hidden { "Play" }
-                    span.clock data-clock hidden { "0:00 / " (clock(length)) }
+                    span.clock data-clock hidden { "0:00 / " (parts::length(length)) }
                     label.row data-rate hidden { span.vh { "Speed" } select { option value="1" { "1×" } option value="1.5" { "1.5×" } option value="2" { "2×" } } }
                     audio controls preload="none" src={ "/dashboard/api/calls/" (text(call, "id")) "/recording" } {}
                 }
@@ -38,9 +38,12 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
     }
 }
 
-/// A moment on a line of this length: a short one needs tenths.
+/// The shortest line whose quarters are told in seconds.
+const SECONDS_MS: i64 = 60_000;
+
+/// A moment on a line of this length: the quarters of a short one need tenths.
 fn mark(ms: i64, length: i64) -> String {
-    if length < SHORT_MS { moment(ms) } else { clock(ms) }
+    if length < SECONDS_MS { moment(ms) } else { parts::length(ms) }
 }
 
 fn told(rows: &[Value]) -> String {

@@ -5,7 +5,7 @@ use http::{Method, Response};
 use crate::base::ids::RequestId;
 use crate::base::response::{error_response, json_response, method_not_allowed, with_incident};
 use crate::interfaces::api::Api;
-use crate::interfaces::{docs, mcp, mounted, rest};
+use crate::interfaces::{docs, home, mcp, mounted, rest};
 use crate::live::{self, telephony};
 use crate::ports::{Incoming, NotWritable};
 use crate::storage::fault::Fault;
@@ -16,6 +16,7 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     let now_ms = services.ports().clock.now_ms();
     let path = incoming.request.uri().path();
     let open = match path {
+        "/" => Some(home::respond(incoming.request.headers(), &services.config().base_url)),
         "/healthz" => Some(health(api).await),
         "/readyz" => Some(ready(api).await),
         "/openapi.json" => {

@@ -131,13 +131,14 @@ pub async fn end_run(
     run.error = error;
     run.turns = i64::from(result.turns);
     run.last_line = last_line;
+    run.failed_evaluation = runs::failed_evaluation(&result.evaluations);
     run.cost_microusd = total.microusd;
     run.completed_at = Some(Timestamp::from_ms(now_ms));
     run.call_id = Some(new.id.clone());
 
     let update = sql!(
         "UPDATE runs SET status = :status, passed = :passed, error = :error, evaluations = :evaluations, turns = :turns,
-         last_line = :last_line, cost_microusd = :cost, completed_at = :now WHERE workspace_id = :ws AND id = :run",
+         last_line = :last_line, failed_evaluation = :failed, cost_microusd = :cost, completed_at = :now WHERE workspace_id = :ws AND id = :run",
         run = &started.run.id,
         status = run.status.as_str(),
         passed = run.passed,
@@ -145,6 +146,7 @@ pub async fn end_run(
         evaluations = json!(result.evaluations).to_string(),
         turns = run.turns,
         last_line = run.last_line.clone(),
+        failed = run.failed_evaluation.clone(),
         cost = run.cost_microusd,
         now = now_ms,
     );

@@ -235,8 +235,12 @@
   // What is wrong with the link. A browser does not tell why a socket was refused; the same address without the upgrade does.
   const flaw = async () => {
     try {
-      const { error } = await (await fetch(address, { cache: "no-store", credentials: "omit" })).json();
-      return error.code === "upgrade_required" ? "" : LINK[error.code] || error.message;
+      const asked = new URL(address);
+      asked.searchParams.set("check", "1");
+      const reply = await fetch(asked, { cache: "no-store", credentials: "omit" });
+      if (reply.ok) return "";
+      const { error } = await reply.json();
+      return LINK[error.code] || error.message;
     } catch { return "The service cannot be reached. Check the connection, then reload this page."; }
   };
   const refused = (text) => {

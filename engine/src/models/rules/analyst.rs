@@ -89,7 +89,7 @@ fn summary(rows: &[TranscriptRow]) -> String {
     }
     let assistant: Vec<&str> = lines(rows, TranscriptRole::Assistant).flat_map(sentences).collect();
     if let Some(sentence) = quotable(assistant.iter().rev().copied()) {
-        parts.push(format!("The assistant's answer: \"{sentence}\""));
+        parts.push(format!("The assistant last said: \"{sentence}\""));
     }
     truncate(parts.join(" "), SUMMARY_BYTES_MAX)
 }
@@ -154,7 +154,7 @@ mod tests {
         let analysis = analyse(&AnalysisTurn { transcript: &rows });
         assert_eq!(
             analysis.summary,
-            "The caller said: \"Where is my order A-17?\" Tools called: lookup_order. The assistant's answer: \
+            "The caller said: \"Where is my order A-17?\" Tools called: lookup_order. The assistant last said: \
              \"Your order A-17 is on its way.\""
         );
         assert_eq!(analysis.sentiment, Sentiment::Positive);

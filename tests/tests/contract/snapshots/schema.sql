@@ -425,7 +425,7 @@ CREATE TABLE runs (
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   completed_at INTEGER
-, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000) STRICT;
+, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000, failed_evaluation TEXT) STRICT;
 CREATE TABLE scenarios (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
