@@ -99,7 +99,11 @@ pub fn main() -> Result<(), Failure> {
     memory::use_small_pages();
     let arguments = Arguments::parse();
     // Sockets are looked at after every 8 tasks at most, instead of 61: some tasks take 10 ms, and others wait for them.
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(8).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(server::threads())
+        .enable_all()
+        .event_interval(8)
+        .build()?;
     if matches!(arguments.command, Some(Command::Secrets { command: None })) {
         print_line(&secrets()?)?;
         return Ok(());

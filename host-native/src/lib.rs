@@ -4,6 +4,7 @@ pub mod blobs;
 pub mod cli;
 pub mod data;
 pub mod database;
+mod fair;
 pub mod http_client;
 pub mod keys;
 mod memory;

@@ -1,5 +1,5 @@
 //! Runs the jobs of a queue: the engine's [`QueueWorker`] decides what to start and how long to wait. Each queue has
-//! its own threads, so that CPU-bound simulations do not delay requests.
+//! its own threads, so that CPU-bound simulations do not delay requests; workspaces take turns on them.
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use sidetone_engine::ports::{JobQueue, Queue, Wake};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::fair::Lanes;
 use crate::server::panic_message;
 
 /// Passes hints to the runners of this process.
@@ -46,12 +47,13 @@ impl Runner {
     pub fn start(worker: QueueWorker, wakes: Arc<Wakes>, stop: watch::Receiver<bool>) -> Self {
         let thread = std::thread::spawn(move || {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let computing = (cores / 2).max(1);
             let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads((cores / 2).max(1))
+                .worker_threads(computing)
                 .thread_name(worker.queue().as_str())
                 .enable_all()
                 .build()?;
-            runtime.block_on(run(worker, wakes, stop));
+            runtime.block_on(run(worker, wakes, stop, computing));
             runtime.shutdown_background();
             Ok(())
         });
@@ -64,14 +66,17 @@ impl Runner {
     }
 }
 
-async fn run(mut worker: QueueWorker, wakes: Arc<Wakes>, mut stop: watch::Receiver<bool>) {
+async fn run(mut worker: QueueWorker, wakes: Arc<Wakes>, mut stop: watch::Receiver<bool>, computing: usize) {
+    let lanes = Lanes::start(computing);
     let mut running: JoinSet<()> = JoinSet::new();
     while !*stop.borrow() {
         while running.try_join_next().is_some() {}
         let Step { jobs, wait_ms, until_running, incidents } = worker.step(running.len()).await;
         incidents.iter().for_each(|incident| tracing::error!("{incident}"));
         for job in jobs {
-            running.spawn(guarded(job));
+            let workspace = job.workspace().unwrap_or_default();
+            let lanes = lanes.clone();
+            running.spawn(async move { lanes.run(&workspace, guarded(job)).await.unwrap_or_default() });
         }
         tokio::select! {
             () = wakes.of(worker.queue()).notified() => {}

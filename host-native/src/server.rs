@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use crate::fair::Lanes;
 use http::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::server::conn::http1;
@@ -50,8 +51,19 @@ struct Host {
     engine: Engine,
     http: http1::Builder,
     limits: Limits,
+    /// Conversations by text compute by turns of their workspaces.
+    lanes: Lanes,
     /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
+}
+
+/// The threads for requests and conversations. Conversations by text compute on all but two, so that requests find one.
+pub fn threads() -> usize {
+    conversing() + 2
+}
+
+fn conversing() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Serves until `stop` becomes true, then finishes the open requests.
@@ -71,7 +83,7 @@ async fn serve_within(
     // `Watched` has a time limit of its own for heads.
     http.timer(TokioTimer::new()).header_read_timeout(None);
     http.max_header_size(HEAD_BYTES_MAX).max_buf_size(HEAD_BYTES_MAX);
-    let host = Arc::new(Host { engine, http, limits, stop: stop.clone() });
+    let host = Arc::new(Host { engine, http, limits, lanes: Lanes::start(conversing()), stop: stop.clone() });
     let connections = Connections::new(connections_max);
     let mut acceptor = Acceptor { listener, connections: connections.clone(), logged: None };
     while !*stop.borrow() {

@@ -42,6 +42,16 @@ pub struct ToolParameters {
 impl ToolParameters {
     /// Accepts an object schema that is valid in its draft and can be validated in bounded time. Paths are relative to the schema.
     pub fn parse(document: &Value) -> Result<Self, Vec<FieldProblem>> {
+        Self::compile(document, false)
+    }
+
+    /// The schema of a tool in use, which [`Self::parse`] accepted: only what its arguments meet is compiled. A conversation
+    /// does this for each call, and a schema can have many large patterns.
+    pub fn parse_accepted(document: &Value) -> Result<Self, Vec<FieldProblem>> {
+        Self::compile(document, true)
+    }
+
+    fn compile(document: &Value, was_checked: bool) -> Result<Self, Vec<FieldProblem>> {
         if !is_within_depth(document, TOOL_PARAMETERS_DEPTH_MAX) {
             return Err(whole(format!(
                 "is nested deeper than {TOOL_PARAMETERS_DEPTH_MAX} levels; make it flatter"
@@ -59,7 +69,7 @@ impl ToolParameters {
             let message = "must be \"object\", because a tool's arguments have names".to_owned();
             return Err(vec![FieldProblem { field: "type".to_owned(), message }]);
         }
-        let schema = compile::compile(document)?;
+        let schema = compile::compile(document, was_checked)?;
         Ok(Self { document: document.clone(), schema })
     }
 

@@ -236,6 +236,7 @@ fn bar(frame: &Frame) -> Markup {
             details.more {
                 summary { (icon("more")) span { "More" } }
                 ul {
+                    li.dim dir="auto" { (frame.workspace_name) }
                     @for place in places().filter(|(_, name, _)| !first.contains(name)) { li { (entry(frame, place)) } }
                     li { (sign_out(frame)) }
                 }

@@ -228,8 +228,15 @@ async fn show_link(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
         Some(proven) => page(visit, None, |csrf, problem| {
             sign_in(&SignIn::Link { token, email: &proven.email, problem, csrf })
         }),
-        None => ask_address(visit, "", HOME, Some(&used_proof())),
+        None => ask_address(visit, "", HOME, Some(&used_link())),
     })
+}
+
+/// A link of the operator is made anew by a command, not on this page.
+fn used_link() -> Error {
+    let mut error = used_proof();
+    error.message.to_mut().push_str(" Whoever runs the service makes one with `sidetone sign-in-link`.");
+    error
 }
 
 async fn link(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {

@@ -185,6 +185,14 @@ impl ClaimedJob {
         }
     }
 
+    /// The workspace that it works for; the sweep works for all.
+    pub fn workspace(&self) -> Option<String> {
+        match &self.work {
+            Work::Job { job, .. } => Some(job.workspace_id.to_string()),
+            Work::Sweep(_) => None,
+        }
+    }
+
     /// Releases the job for a retry after [`ClaimedJob::run`] panicked. Returns errors for the log.
     pub async fn broke(self, detail: &str) -> String {
         let detail = format!("it broke: {detail}");

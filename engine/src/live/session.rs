@@ -51,6 +51,16 @@ impl LiveSession {
         &self.call.id
     }
 
+    /// Whether audio goes over the socket.
+    pub fn is_spoken(&self) -> bool {
+        self.on_phone || self.is_spoken
+    }
+
+    /// The workspace whose assistant talks.
+    pub fn workspace(&self) -> &str {
+        &self.call.workspace_id
+    }
+
     /// Runs the conversation to its end and closes the socket. Returns errors for the host's log. If the host drops the
     /// future, the call's job ends the call.
     pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {

@@ -156,7 +156,8 @@ impl Services {
         let last = sql!(
             "SELECT m.workspace_id FROM accounts AS a JOIN memberships AS m ON m.account_id = a.id
              WHERE a.issuer = :issuer AND a.subject = :subject
-             ORDER BY (SELECT MAX(s.seen_at) FROM sessions AS s WHERE s.account_id = a.id AND s.workspace_id = m.workspace_id) DESC,
+             ORDER BY MAX(m.used_at, (SELECT COALESCE(MAX(s.seen_at), 0) FROM sessions AS s
+               WHERE s.account_id = a.id AND s.workspace_id = m.workspace_id)) DESC,
              m.created_at LIMIT 1",
             issuer = &person.issuer,
             subject = &person.subject
@@ -272,9 +273,15 @@ impl Services {
         Ok(!found.is_empty())
     }
 
-    /// Ends the session of a cookie.
+    /// Ends the session of a cookie. Its workspace is where the next sign-in leads.
     pub(crate) async fn sign_out(&self, hash: &str) -> Result<(), Fault> {
-        self.write([sql!("DELETE FROM sessions WHERE hash = :hash", hash = hash)]).await?;
+        let used = sql!(
+            "UPDATE memberships SET used_at = :now WHERE (workspace_id, account_id) =
+             (SELECT workspace_id, account_id FROM sessions WHERE hash = :hash)",
+            hash = hash,
+            now = self.ports().clock.now_ms()
+        );
+        self.write([used, sql!("DELETE FROM sessions WHERE hash = :hash", hash = hash)]).await?;
         Ok(())
     }
 

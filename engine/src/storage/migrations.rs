@@ -40,4 +40,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0023_invitations_sent.sql"),
     migration!("0024_call_inputs.sql"),
     migration!("0025_failed_evaluation.sql"),
+    migration!("0026_membership_used.sql"),
 ];

@@ -72,8 +72,14 @@ pub async fn answer(
     let Upgrade { connection: upgrading, accept } = upgrade;
     tokio::spawn(async move {
         let call_id = session.call_id().clone();
+        // Speech comes in frames, so such a conversation computes often and for a moment; one of text, seldom and for longer.
+        let lane = (!session.is_spoken()).then(|| session.workspace().to_owned());
         let conversation = AssertUnwindSafe(converse(session, upgrading, host.stop.clone())).catch_unwind();
-        let incident = match conversation.await {
+        let ended = match lane {
+            Some(lane) => host.lanes.run(&lane, conversation).await.unwrap_or(Ok(None)),
+            None => conversation.await,
+        };
+        let incident = match ended {
             Ok(incident) => incident,
             // The call's job ends the call when the lease expires.
             Err(panic) => Some(format!("{call_id}: a panic: {}", panic_message(&*panic))),

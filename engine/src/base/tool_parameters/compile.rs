@@ -17,8 +17,9 @@ use crate::base::tool_parameters::{PROBLEMS_MAX, whole};
 
 const SUPPORTED_DRAFTS: &str = "https://json-schema.org/draft/2020-12/schema, https://json-schema.org/draft/2019-09/schema or http://json-schema.org/draft-07/schema";
 
-/// Compiles the document; the caller has bounded its depth.
-pub(super) fn compile(document: &Value) -> Result<Schema, Vec<FieldProblem>> {
+/// Compiles the document; the caller has bounded its depth. The patterns of one that `was_checked` are compiled when a text
+/// is first compared with them.
+pub(super) fn compile(document: &Value, was_checked: bool) -> Result<Schema, Vec<FieldProblem>> {
     let draft = Draft::of(document)?;
     let mut compiler = Compiler {
         document,
@@ -29,6 +30,7 @@ pub(super) fn compile(document: &Value) -> Result<Schema, Vec<FieldProblem>> {
         anchors: BTreeMap::new(),
         anchor_refs: Vec::new(),
         patterns: 0,
+        was_checked,
         problems: Vec::new(),
     };
     compiler.node_at(String::new());
@@ -77,6 +79,7 @@ struct Compiler<'d> {
     /// References to anchors: the referring node, the anchor's name, and the keyword. Resolved when all anchors are known.
     anchor_refs: Vec<(NodeId, String, &'static str)>,
     patterns: usize,
+    was_checked: bool,
     problems: Vec<FieldProblem>,
 }
 

@@ -16,15 +16,15 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use run::Program;
 
-/// A compiled pattern.
+/// A pattern that can be compiled, and is when a text is first compared with it.
 #[derive(Clone)]
 pub(super) struct Pattern {
     source: String,
-    program: Arc<Program>,
+    program: OnceLock<Option<Arc<Program>>>,
 }
 
 /// Why a pattern was rejected.
@@ -41,9 +41,14 @@ impl Pattern {
     /// folding needs large tables).
     pub fn parse(source: &str) -> Result<Self, String> {
         match parse::parse(source) {
-            Ok(program) => Ok(Self { source: source.to_owned(), program: Arc::new(program) }),
+            Ok(program) => Ok(Self { source: source.to_owned(), program: Some(Arc::new(program)).into() }),
             Err(refused) => Err(refused.message()),
         }
+    }
+
+    /// One that was accepted before: nothing is compiled yet.
+    pub fn later(source: &str) -> Self {
+        Self { source: source.to_owned(), program: OnceLock::new() }
     }
 
     /// The pattern as the user wrote it.
@@ -53,7 +58,13 @@ impl Pattern {
 
     /// Whether the pattern matches anywhere in the text; `None` when the steps run out. Subtracts the steps it needs.
     pub fn is_match(&self, text: &str, steps_left: &mut u64) -> Option<bool> {
-        self.program.is_match(text, steps_left)
+        let program = self.program.get_or_init(|| {
+            let program = parse::parse(&self.source).ok()?;
+            *steps_left = steps_left.saturating_sub(program.steps_to_compile());
+            Some(Arc::new(program))
+        });
+        // One that cannot be compiled was never accepted; nothing fits it.
+        program.as_ref().map_or(Some(false), |program| program.is_match(text, steps_left))
     }
 }
 

@@ -132,8 +132,8 @@ impl Conversation {
 
 /// Why the arguments do not fit the tool's `parameters`; `None` if they do.
 fn unfit_arguments(tool: &ToolSpec, arguments: &Value) -> Option<String> {
-    let checked =
-        ToolParameters::parse(&tool.parameters.parse()).and_then(|schema| schema.check_arguments(arguments));
+    let checked = ToolParameters::parse_accepted(&tool.parameters.parse())
+        .and_then(|schema| schema.check_arguments(arguments));
     let problem = |problem: &FieldProblem| format!("{} {}", problem.field, problem.message);
     let problems: Vec<String> = checked.err()?.iter().map(problem).collect();
     Some(format!("The arguments do not fit the tool's parameters: {}.", problems.join("; ")))

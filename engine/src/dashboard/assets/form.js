@@ -76,9 +76,17 @@ function wrong(field) {
   return wrongNow(field);
 }
 
+/** The end of the press that is under way: a line that appears in it would move a button away from under the pointer. */
+let pressed = Promise.resolve();
+document.addEventListener('pointerdown', () => {
+  pressed = new Promise((over) => {
+    for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => setTimeout(over), { once: true, capture: true });
+  });
+});
+
 for (const field of all('form.edit .field :is(input, textarea)[id]:not([type=checkbox], [type=file])')) {
   field.addEventListener('input', () => tell(field, field.ariaInvalid === 'true' ? wrong(field) : wrongNow(field)));
-  field.addEventListener('change', () => tell(field, wrong(field)));
+  field.addEventListener('change', () => pressed.then(() => tell(field, wrong(field))));
 }
 
 // What the browser refuses to send is told at its field, too, and what hides the field opens.
@@ -161,7 +169,11 @@ for (const box of all('[data-file]')) {
     const [file] = event.target.files;
     if (!file) return;
     const content = document.getElementById(box.dataset.file);
-    content.value = await file.text();
+    const read = await file.text();
+    // What no text has: a zero byte, or bytes that are not UTF-8.
+    if (/[\0\ufffd]/.test(read)) return tell(content, `${file.name} is not a text file in UTF-8. Save it as text, then choose it again.`);
+    if (content.value.trim() && !confirm(`Replace the text with what is in ${file.name}?`)) return;
+    content.value = read;
     content.dispatchEvent(new Event('input', { bubbles: true }));
     const [name, source] = ['f-name', 'f-source'].map((id) => document.getElementById(id));
     if (name && !name.value) name.value = file.name.replace(/\.[^.]+$/, '');

@@ -6,7 +6,7 @@ use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::conflict::Conflict;
-use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::form::{Form, destroy, named};
 use crate::dashboard::pages::parts::{
     asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
@@ -125,7 +125,7 @@ fn start_from(chosen: &Template) -> Markup {
             h2 { "Start from" }
             div.row {
                 @for Template { key, name, about, .. } in TEMPLATES {
-                    button.button name=(CHOICE) value=(key) formaction={ "/dashboard/do/" (CHOOSE) } aria-current=[(*key == chosen.key).then_some("true")] title=(about) { (name) }
+                    button.button name=(CHOICE) value=(key) formaction={ "/dashboard/do/" (CHOOSE) } formnovalidate aria-current=[(*key == chosen.key).then_some("true")] title=(about) { (name) }
                 }
             }
             p.help { "What you have typed stays when you choose another one." }
@@ -230,8 +230,8 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                         p { a href={ (link(BASE, assistant_id)) "/history" } { "Its history" } }
                         p.help { "Changed " (when(frame, text(assistant, "updated_at"))) ", created " (when(frame, text(assistant, "created_at"))) }
                     }))
-                    div.row.removal { (destroy(frame, "delete_assistant", &[("id", assistant_id)], BASE, "Delete assistant", "Delete 1 assistant",
-                        "Numbers that are bound to it stop answering. Its calls and runs stay.")) }
+                    div.row.removal { (destroy(frame, "delete_assistant", &[("id", assistant_id)], BASE, "Delete assistant", &named("Delete", name),
+                        "Its simulations are deleted, too, and its numbers are unbound: nobody answers them. Its calls and runs stay.")) }
                 }
             }
         },

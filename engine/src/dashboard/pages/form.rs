@@ -271,6 +271,11 @@ pub fn destroy(
     }
 }
 
+/// What a button does to something with this name.
+pub fn named(verb: &str, name: &str) -> String {
+    format!("{verb} “{name}”")
+}
+
 /// The error of the form that failed.
 fn error(frame: &Frame) -> &Value {
     frame.problem.as_ref().map_or(&Value::Null, |problem| problem.get("error").unwrap_or(problem))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::form::{Form, destroy, named};
 use crate::dashboard::pages::parts::{
     asked, counted, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
@@ -129,7 +129,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             &[("id", document_id)],
             BASE,
             "Delete",
-            "Delete 1 document",
+            &named("Delete", text(document, "name")),
             "Assistants that have it no longer answer from it.",
         )),
         calls: vec![

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::form::{Form, destroy, named};
 use crate::dashboard::pages::parts::{id, link, read, text};
 use crate::dashboard::pages::{read_of, simulations};
 
@@ -63,7 +63,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             &[("id", persona_id)],
             simulations::BASE,
             "Delete",
-            "Delete 1 persona",
+            &named("Delete", text(persona, "name")),
             "Its simulations and their runs are deleted, too.",
         )),
         calls: vec![

@@ -1,7 +1,7 @@
 //! A list of objects in a form: a row for each object, with a control for each of its fields. The controls of a column have
 //! one name, such as `evaluations[].kind`; `fields::folded` makes the list of them again.
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dashboard::pages::form::{choice_label, control_id};
 use crate::dashboard::pages::parts::{list, text, words};
@@ -24,7 +24,7 @@ pub fn rows(items: &Value, name: &str, value: &Shown, within: &str) -> Markup {
             @for (at, value) in values.iter().enumerate() { (row(items, name, Some(value), |field| wrong(at, field))) }
         }
         button.add type="button" { "Add one" }
-        template { (row(items, name, Some(&Value::Null), |_| false)) }
+        template { (row(items, name, Some(&json!({"role": "assistant"})), |_| false)) }
         noscript { div.rows { @for _ in 0..SPARE { (row(items, name, None, |_| false)) } } }
     }
 }

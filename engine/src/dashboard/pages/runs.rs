@@ -41,6 +41,9 @@ pub const COMPARE: Page = Page {
 
 const BASE: &str = "/dashboard/simulations/runs";
 
+/// So many simulations are listed at least, where there are as many.
+const PAGE_ROWS: usize = 100;
+
 /// Whether a run has not ended.
 pub fn is_going(run: &Value) -> bool {
     matches!(text(run, "status"), "queued" | "running")
@@ -64,6 +67,12 @@ pub fn verdict(run: &Value) -> Markup {
         (_, Some(false)) => status(Tone::Bad, "Failed"),
         (_, None) => status(Tone::Warn, "Not decided"),
     }
+}
+
+/// Whether the simulation can be run: it is listed, or not all are.
+fn is_there(simulations: &Value, id: &str) -> bool {
+    let all = list(simulations, "");
+    all.iter().any(|one| text(one, "id") == id) || all.len() >= PAGE_ROWS
 }
 
 /// Why a run did not pass, in a line; empty if it did, or is not over.
@@ -108,7 +117,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(html! { (verdict(run)) (id(run_id)) }),
         action: Some(html! {
-            @if !is_going(run) {
+            @if !is_going(run) && is_there(simulations, simulation_id) {
                 (act(frame, "start_simulation_run", &again, "/dashboard/simulations/runs/{id}", html! { button.primary { "Run again, same seed" } }))
             }
         }),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::form::{Form, destroy, named};
 use crate::dashboard::pages::parts::{id, link, list, read, text};
 use crate::dashboard::pages::{read_of, simulations};
 
@@ -121,7 +121,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             &[("id", scenario_id)],
             simulations::BASE,
             "Delete",
-            "Delete 1 scenario",
+            &named("Delete", text(scenario, "name")),
             "Its simulations and their runs are deleted, too.",
         )),
         calls: vec![

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, act, destroy, sentence};
+use crate::dashboard::pages::form::{Form, act, destroy, named, sentence};
 use crate::dashboard::pages::parts::{
     Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
     words,
@@ -112,21 +112,18 @@ fn preview(schema: &Value) -> Markup {
     }
 }
 
-fn example() -> Value {
-    json!({"method": "POST", "parameters": {
-        "type": "object",
-        "properties": {"date": {"type": "string", "description": "The day, such as 2026-11-30"}, "new_patient": {"type": "boolean"}},
-        "required": ["date"],
-    }})
+/// A new tool takes no arguments: an example that is overlooked would be saved, and filled in.
+fn blank() -> Value {
+    json!({"method": "POST", "parameters": {"type": "object", "properties": {}}})
 }
 
 fn new(frame: &Frame, _: &[Value]) -> Markup {
-    let current = example();
+    let current = blank();
     let form = Form::new(frame, "create_tool", &current);
     let strip = Strip {
         title: "New tool".to_owned(),
         back: Some((BASE, "Tools")),
-        calls: vec![Call::of("create_tool").with(json!({"name": "find_appointment", "url": "https://dental.example.com/slots", "description": "Finds free appointments on a day."}))],
+        calls: vec![Call::of("create_tool").with(json!({"name": "find_appointment", "url": "https://dental.example.com/slots", "description": "Finds free appointments on a day.", "parameters": {"type": "object", "properties": {"date": {"type": "string", "description": "The day, such as 2026-11-30"}}, "required": ["date"]}}))],
         ..Strip::default()
     };
     layout::page(
@@ -159,7 +156,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             &[("id", tool_id)],
             BASE,
             "Delete",
-            "Delete 1 tool",
+            &named("Delete", text(tool, "name")),
             "Assistants that have it can no longer call it.",
         )),
         calls: vec![

@@ -26,6 +26,9 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::{DUE_AT_ONCE, Job};
 use crate::storage::runs;
 
+/// Why a run is undecided whose money was used up by its conversation.
+pub(super) const JUDGE_NOT_ASKED: &str = "The run reached its cost limit, so the judge was not asked.";
+
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
@@ -205,9 +208,7 @@ impl<'a> Drive<'a> {
         if !self.cost_limit().allows(model, self.total) {
             let input = match part {
                 SimulationPart::Caller | SimulationPart::Assistant => Input::CostLimit,
-                SimulationPart::Judge => Input::ModelFailed {
-                    reason: "The run reached its cost limit, so the judge was not asked.".to_owned(),
-                },
+                SimulationPart::Judge => Input::ModelFailed { reason: JUDGE_NOT_ASKED.to_owned() },
             };
             self.record_input(input, Cost::default());
             return Ok(());

@@ -1,5 +1,5 @@
 //! Selects the attached tool that the user's words ask for.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::words::{identifier_words, is_stop, stemmed, unique_terms};
 use crate::base::ordered::Ordered as _;
@@ -15,10 +15,40 @@ const WEAK_WORDS: [&str; 27] = [
 /// Different terms of a description that are kept: more than one in words has.
 const DESCRIPTION_TERMS_MAX: usize = 256;
 
-/// The terms of the tools' names and descriptions.
+/// The terms of the tools' names and descriptions, and the tools that each is of.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolIndex {
-    tools: Vec<ToolWords>,
+    terms: BTreeMap<String, Vec<(usize, Part)>>,
+    tools: Vec<Counts>,
+}
+
+/// Of which part of a tool a term is.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// A distinctive term of the name.
+    Strong,
+    /// Another one of the name.
+    Weak,
+    /// One of the description that is not in the name.
+    Description,
+}
+
+/// Terms of a tool, by part.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    strong: usize,
+    weak: usize,
+    description: usize,
+}
+
+impl Counts {
+    fn count(&mut self, part: Part) {
+        match part {
+            Part::Strong => self.strong += 1,
+            Part::Weak => self.weak += 1,
+            Part::Description => self.description += 1,
+        }
+    }
 }
 
 /// The best match.
@@ -30,27 +60,52 @@ pub(super) struct ToolMatch {
     pub(super) matched: usize,
 }
 
-#[derive(Debug, Clone)]
-struct ToolWords {
-    /// Distinctive terms of the name.
-    strong: BTreeSet<String>,
-    /// The name's other terms.
-    weak: BTreeSet<String>,
-    /// Terms of the description that are not in the name.
-    description: BTreeSet<String>,
-}
-
 impl ToolIndex {
     pub(super) fn new(tools: &[ToolSpec]) -> Self {
-        Self { tools: tools.iter().map(ToolWords::new).collect() }
+        let mut index = Self::default();
+        for tool in tools {
+            index.add(tool);
+        }
+        index
+    }
+
+    fn add(&mut self, tool: &ToolSpec) {
+        let words = identifier_words(&tool.name);
+        let (mut weak, mut strong): (Vec<_>, Vec<_>) =
+            words.iter().partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));
+        if strong.is_empty() {
+            std::mem::swap(&mut weak, &mut strong);
+        }
+        let strong: BTreeSet<String> = strong.into_iter().map(|word| stemmed(word)).into_set();
+        let weak: BTreeSet<String> = weak.into_iter().map(|word| stemmed(word)).into_set();
+        let description: BTreeSet<String> = unique_terms(&tool.description)
+            .into_iter()
+            .filter(|term| !strong.contains(term) && !weak.contains(term))
+            .take(DESCRIPTION_TERMS_MAX)
+            .into_set();
+        let place = self.tools.len();
+        let mut counts = Counts::default();
+        for (part, terms) in [(Part::Strong, strong), (Part::Weak, weak), (Part::Description, description)] {
+            for term in terms {
+                counts.count(part);
+                self.terms.entry(term).or_default().push((place, part));
+            }
+        }
+        self.tools.push(counts);
     }
 
     /// The best match for the text's terms, if any; the first attached tool wins a tie.
     pub(super) fn best(&self, said: &[String]) -> Option<ToolMatch> {
         let said: BTreeSet<&str> = said.iter().map(String::as_str).into_set();
+        let mut found = vec![Counts::default(); self.tools.len()];
+        for (place, part) in said.iter().filter_map(|term| self.terms.get(*term)).flatten() {
+            if let Some(counts) = found.get_mut(*place) {
+                counts.count(*part);
+            }
+        }
         let mut best: Option<(usize, ToolMatch)> = None;
-        for (index, tool) in self.tools.iter().enumerate() {
-            let Some((score, matched)) = tool.fit(&said) else {
+        for (index, (tool, found)) in self.tools.iter().zip(&found).enumerate() {
+            let Some((score, matched)) = fit(tool, found, said.len()) else {
                 continue;
             };
             if best.is_none_or(|(best, _)| score > best) {
@@ -61,39 +116,19 @@ impl ToolIndex {
     }
 }
 
-impl ToolWords {
-    fn new(tool: &ToolSpec) -> Self {
-        let words = identifier_words(&tool.name);
-        let (mut weak, mut strong): (Vec<_>, Vec<_>) =
-            words.iter().partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));
-        if strong.is_empty() {
-            std::mem::swap(&mut weak, &mut strong);
-        }
-        let strong: BTreeSet<_> = strong.into_iter().map(|word| stemmed(word)).into_set();
-        let weak: BTreeSet<_> = weak.into_iter().map(|word| stemmed(word)).into_set();
-        let description = unique_terms(&tool.description)
-            .into_iter()
-            .filter(|term| !strong.contains(term) && !weak.contains(term))
-            .take(DESCRIPTION_TERMS_MAX)
-            .into_set();
-        Self { strong, weak, description }
+/// The score and the number of matching words, or `None` without a match.
+///
+/// A tool matches when all distinctive words of its name occur; or one of them and a word of the description; or two words of
+/// the description that make up a third of the user's words.
+fn fit(tool: &Counts, found: &Counts, said: usize) -> Option<(usize, usize)> {
+    let Counts { strong, weak, description: described } = *found;
+    let named = tool.strong > 0 && strong == tool.strong;
+    let half_named = strong > 0 && described > 0;
+    let described_well = described >= tool.description.clamp(1, 2) && described * 3 >= said;
+    if !(named || half_named || described_well) {
+        return None;
     }
-
-    /// The score and the number of matching words, or `None` without a match.
-    ///
-    /// A tool matches when all distinctive words of its name occur; or one of them and a word of the description; or two words of
-    /// the description that make up a third of the user's words.
-    fn fit(&self, said: &BTreeSet<&str>) -> Option<(usize, usize)> {
-        let count = |terms: &BTreeSet<String>| said.iter().filter(|term| terms.contains(**term)).count();
-        let (strong, weak, described) = (count(&self.strong), count(&self.weak), count(&self.description));
-        let named = !self.strong.is_empty() && strong == self.strong.len();
-        let half_named = strong > 0 && described > 0;
-        let described_well = described >= self.description.len().clamp(1, 2) && described * 3 >= said.len();
-        if !(named || half_named || described_well) {
-            return None;
-        }
-        Some((strong * 3 + weak + described, strong + weak + described))
-    }
+    Some((strong * 3 + weak + described, strong + weak + described))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub const OPERATION: Operation = Operation::post("test_tool", "/tools/{id}/test"
     )
     .optional_body::<Body>()
     .returns::<Tested>()
-    .errors(&[Code::PrivateTarget]);
+    .errors(&[Code::PrivateTarget, Code::RequestInProgress]);
 
 /// What the tool is called with.
 #[derive(Deserialize, JsonSchema)]
@@ -132,8 +132,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         )
     })?;
     // Stored before the request is sent, so that the audit log has it, and a repeat does not send it again.
-    let until =
-        Error::new(Code::Unavailable, "This test is being sent, or its result was lost. Send another one.");
+    let until = Error::new(
+        Code::RequestInProgress,
+        "This test is under way. If it stays so for a minute, its result was lost: send another one with another Idempotency-Key.",
+    );
     context.commit_intent(Batch::from([unchanged]), &until).await?;
     let clock = &services.ports().clock;
     let began_ms = clock.now_ms();

@@ -334,7 +334,7 @@ CREATE TABLE memberships (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   account_id TEXT NOT NULL REFERENCES accounts (id),
   role TEXT NOT NULL,
-  created_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, used_at INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, account_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;

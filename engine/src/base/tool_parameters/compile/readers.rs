@@ -131,6 +131,9 @@ impl<'d> Keywords<'_, 'd> {
             );
             return None;
         }
+        if self.compiler.was_checked {
+            return Some(Pattern::later(source));
+        }
         match Pattern::parse(source) {
             Ok(pattern) => Some(pattern),
             Err(message) => {

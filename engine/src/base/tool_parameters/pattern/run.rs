@@ -23,6 +23,11 @@ impl Program {
         program
     }
 
+    /// What it took to compile it, in steps.
+    pub fn steps_to_compile(&self) -> u64 {
+        (self.instructions.len() as u64).div_ceil(VISITS_PER_STEP)
+    }
+
     /// Whether any part of the text matches; `None` when the steps run out. Subtracts the steps it needs.
     pub fn is_match(&self, text: &str, steps_left: &mut u64) -> Option<bool> {
         let mut states = ActiveStates::new(self);

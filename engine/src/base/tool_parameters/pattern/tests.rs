@@ -310,3 +310,19 @@ proptest! {
         prop_assert!(!parsed(&pattern).is_match(&longer));
     }
 }
+
+#[test]
+fn a_pattern_is_compiled_when_a_text_meets_it_and_that_is_counted() {
+    let source = "(a|b|c){1,1000}";
+    let (accepted, later) = (Pattern::parse(source).unwrap(), Pattern::later(source));
+    assert!(later.program.get().is_none());
+    let steps = |pattern: &Pattern| {
+        let mut left = 100_000;
+        assert_eq!(pattern.is_match("-", &mut left), Some(false));
+        100_000 - left
+    };
+    let (first, second) = (steps(&later), steps(&later));
+    assert!(first > second && second == steps(&accepted), "{first}, then {second}");
+    assert_eq!(Pattern::later(source).is_match("a", &mut 5), None, "no time is left after that");
+    assert_eq!(Pattern::later("(").is_match("(", &mut 5), Some(false));
+}
