@@ -1,5 +1,5 @@
-//! Scripts as they are served: without the lines that only explain them, and without indentation. They are a seventh of the
-//! bytes that a browser loads, and of what a Worker holds of them.
+//! Scripts, and the stylesheet of the dashboard, as they are served: without the lines that only explain them, and without
+//! indentation. They are a seventh of the bytes that a browser loads, and of what a Worker holds of them.
 
 /// A script without comments and indentation, at compile time: `script!("assets/app.js", …)`, as many files as are joined.
 /// In these files a comment has its line for itself, and no text reaches over a line.

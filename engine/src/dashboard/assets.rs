@@ -11,7 +11,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The stylesheet: in the page at a browser's first visit, so that it paints after one round trip; a file from then on.
-pub const STYLE: &str = concat!(include_str!("../base/theme.css"), include_str!("assets/app.css"));
+pub const STYLE: &str = script!("../base/theme.css", "assets/app.css");
 
 /// The cookie of a browser that has the stylesheet; its value is [`hash`].
 pub const STYLE_COOKIE: &str = "sidetone_style";
