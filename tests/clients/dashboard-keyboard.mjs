@@ -106,14 +106,14 @@ try {
   // A question is asked before anything is deleted, and Escape is an answer.
   await tabTo('Delete assistant', 'button');
   await press('Enter');
-  const question = page.getByRole('dialog', { name: 'Delete 1 assistant' });
+  const question = page.getByRole('dialog', { name: 'Delete “Day desk”' });
   await question.waitFor();
   await press('Escape');
   await question.waitFor({ state: 'hidden' });
   assert.equal((await stop()).name, 'Delete assistant', 'the focus is where it was');
   await press('Enter');
   await question.waitFor();
-  await tabTo('Delete 1 assistant', 'button');
+  await tabTo('Delete “Day desk”', 'button');
   await press('Enter');
   await page.getByText('Deleted.').waitFor();
   console.log('the dashboard by keyboard alone: a tool, an assistant, changed and deleted');
