@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::fair::Lanes;
 use crate::server::panic_message;
+use crate::system::cores;
 
 /// Passes hints to the runners of this process.
 #[derive(Default)]
@@ -46,8 +47,7 @@ impl Runner {
     /// Starts a worker on its own runtime. It runs jobs until `stop` becomes true, then releases its leases.
     pub fn start(worker: QueueWorker, wakes: Arc<Wakes>, stop: watch::Receiver<bool>) -> Self {
         let thread = std::thread::spawn(move || {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let computing = (cores / 2).max(1);
+            let computing = (cores() / 2).max(1);
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(computing)
                 .thread_name(worker.queue().as_str())

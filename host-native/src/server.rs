@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::fair::Lanes;
 use http::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::server::conn::http1;
@@ -30,6 +29,9 @@ use tokio::sync::watch;
 use connections::{Connection, Connections, OpenRequest};
 use watched::{Limits, Watched};
 use write_timeout::{ReadingFloor, WriteTimeout};
+
+use crate::fair::Lanes;
+use crate::system::cores;
 
 /// A connection is closed after this time without a byte of the next request.
 const IDLE_MS: u64 = 60_000;
@@ -59,11 +61,7 @@ struct Host {
 
 /// The threads for requests and conversations. Conversations by text compute on all but two, so that requests find one.
 pub fn threads() -> usize {
-    conversing() + 2
-}
-
-fn conversing() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    cores() + 2
 }
 
 /// Serves until `stop` becomes true, then finishes the open requests.
@@ -83,7 +81,7 @@ async fn serve_within(
     // `Watched` has a time limit of its own for heads.
     http.timer(TokioTimer::new()).header_read_timeout(None);
     http.max_header_size(HEAD_BYTES_MAX).max_buf_size(HEAD_BYTES_MAX);
-    let host = Arc::new(Host { engine, http, limits, lanes: Lanes::start(conversing()), stop: stop.clone() });
+    let host = Arc::new(Host { engine, http, limits, lanes: Lanes::start(cores()), stop: stop.clone() });
     let connections = Connections::new(connections_max);
     let mut acceptor = Acceptor { listener, connections: connections.clone(), logged: None };
     while !*stop.borrow() {

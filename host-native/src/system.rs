@@ -1,7 +1,12 @@
-//! The system's clock and random bytes.
+//! The system's clock, random bytes and cores.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sidetone_engine::ports::{BoxFuture, Clock, Random};
+
+/// The processor cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// The wall clock.
 pub struct SystemClock;

@@ -51,9 +51,9 @@ impl LiveSession {
         &self.call.id
     }
 
-    /// Whether audio goes over the socket.
+    /// Whether the service speaks, as it does on every telephone line.
     pub fn is_spoken(&self) -> bool {
-        self.on_phone || self.is_spoken
+        self.is_spoken
     }
 
     /// The workspace whose assistant talks.

@@ -11,6 +11,7 @@ use sidetone_engine::ports::statement::{Rows, Statement};
 
 use super::connection::{self, Session};
 use super::turns::Turns;
+use crate::system::cores;
 
 /// Idle reading connections to keep; more are opened under load and closed afterwards.
 const IDLE_READERS_MAX: usize = 16;
@@ -40,7 +41,7 @@ impl Readers {
     /// Opens a first connection. A read that can be long is interrupted after `deadline`.
     pub fn open(path: &Path, deadline: Duration) -> rusqlite::Result<Self> {
         let first = connection::open_reader(path)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         Ok(Self {
             path: PathBuf::from(path).into(),
             idle: Arc::new(Mutex::new(vec![first])),
@@ -191,7 +192,7 @@ mod tests {
     async fn the_service_waits_for_no_turn() {
         let folder = tempfile::tempdir().unwrap();
         let database = crate::database::Sqlite::open(&folder.path().join("a.db"), 0).unwrap();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         let all_turns: Vec<_> = (0..TURNS_PER_CORE * cores).map(|n| format!("ws_{n}")).collect();
         let mut held = Vec::new();
         for asker in &all_turns {

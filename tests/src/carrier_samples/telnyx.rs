@@ -1,12 +1,11 @@
 //! Telnyx: our requests with the fake's responses, its rejections, and its webhooks.
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde_json::{Value, json};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
 };
 
+use crate::fakes::carrier::clock_s;
 use crate::fakes::carrier::telnyx::{API_KEY, TelnyxWire};
 use crate::fakes::carrier::{
     ApiReply, ApiRequest, Behaviour, CallEvent, Command, EndKind, PhoneCall, Public, Wire,
@@ -134,8 +133,7 @@ fn webhooks(wire: TelnyxWire) -> Vec<Value> {
         CallEvent::Priced { seconds: 63 },
     ];
     let inbound = [CallEvent::Incoming, CallEvent::Answered, ended(EndKind::HungUp, 9)];
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
-    let now_s = i64::try_from(now_s).unwrap_or_default();
+    let now_s = clock_s();
     let public = Public { base_url: "https://voice.example".to_owned() };
     let events = outbound
         .iter()

@@ -19,6 +19,9 @@ pub mod twilio;
 pub mod vonage;
 pub mod wire;
 
+use sidetone::system::SystemClock;
+use sidetone_engine::ports::Clock as _;
+
 pub use all::{
     Carriers, PROVIDER_WITHOUT_PRICES, PROVIDERS, RATE_MICROUSD, default_account, is_default_carrier,
 };
@@ -32,3 +35,8 @@ pub use wire::{
     ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, FromService, Instruction,
     MediaWire, PhoneCall, Public, Wire, WireMessage,
 };
+
+/// The time of this machine, in seconds since 1970.
+pub(crate) fn clock_s() -> i64 {
+    SystemClock.now_ms().div_euclid(1_000)
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::{Form, destroy};
+use crate::dashboard::pages::form::{Form, destroy, named};
 use crate::dashboard::pages::list_of;
 use crate::dashboard::pages::parts::{list, more, read, section, snippet, table, text, when};
 
@@ -51,7 +51,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                                 td.fit { code { (text(key, "hint")) } }
                                 td.fit.wide { (when(frame, text(key, "created_at"))) }
                                 td.fit { @match text(key, "last_used_at") { "" => span.none { "never" }, at => (when(frame, at)) } }
-                                td.fit { (destroy(frame, "revoke_api_key", &[("id", text(key, "id"))], BASE, "Revoke", &format!("Revoke “{}”", text(key, "name")),
+                                td.fit { (destroy(frame, "revoke_api_key", &[("id", text(key, "id"))], BASE, "Revoke", &named("Revoke", text(key, "name")),
                                     "Programs that use it get 401 unauthorized from now on. This cannot be undone.")) }
                             }
                         } }))

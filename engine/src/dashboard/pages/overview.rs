@@ -1,6 +1,6 @@
 //! The overview: what happened lately, and what failed.
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::time;
 use crate::dashboard::frame::{Frame, Page, Read};
@@ -171,13 +171,12 @@ fn ranges(frame: &Frame, period: &Period<'_>) -> Markup {
     }
 }
 
-/// What becomes of calls. One that goes on is none of them.
-const OUTCOMES: [&str; 6] = ["completed", "failed", "no_answer", "busy", "canceled", "voicemail"];
-
 fn figures(period: &Period<'_>, workspace: &Value) -> Markup {
     let (total, simulated) = (period.sum("total"), period.sum("by_source/simulation"));
     let (completed, failed) = (period.sum("by_outcome/completed"), period.sum("by_outcome/failed"));
-    let ended: i64 = OUTCOMES.iter().map(|name| period.sum(&format!("by_outcome/{name}"))).sum();
+    // A call that goes on has no outcome.
+    let outcomes = period.intervals.iter().filter_map(|interval| at(interval, "by_outcome").as_object());
+    let ended: i64 = outcomes.flat_map(Map::values).filter_map(Value::as_i64).sum();
     let limit = at(workspace, "monthly_spend_limit_microusd").as_i64();
     let log = |filter: &str| format!("/dashboard/calls?date_from={}&{filter}", period.date_from());
     html! {

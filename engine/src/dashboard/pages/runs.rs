@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::base::limits::PAGE_ROWS_DEFAULT;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{act, destroy};
@@ -41,9 +42,6 @@ pub const COMPARE: Page = Page {
 
 const BASE: &str = "/dashboard/simulations/runs";
 
-/// So many simulations are listed at least, where there are as many.
-const PAGE_ROWS: usize = 100;
-
 /// Whether a run has not ended.
 pub fn is_going(run: &Value) -> bool {
     matches!(text(run, "status"), "queued" | "running")
@@ -72,7 +70,7 @@ pub fn verdict(run: &Value) -> Markup {
 /// Whether the simulation can be run: it is listed, or not all are.
 fn is_there(simulations: &Value, id: &str) -> bool {
     let all = list(simulations, "");
-    all.iter().any(|one| text(one, "id") == id) || all.len() >= PAGE_ROWS
+    all.iter().any(|one| text(one, "id") == id) || all.len() as i64 >= PAGE_ROWS_DEFAULT
 }
 
 /// Why a run did not pass, in a line; empty if it did, or is not over.

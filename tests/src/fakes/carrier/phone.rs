@@ -1,8 +1,9 @@
 //! The other end of one call, controlled by a test: rings, answers, speaks, presses keys, hangs up.
 mod media;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use super::clock_s;
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
 use super::server::{CarrierServer, TIMEOUT_MS};
@@ -348,8 +349,7 @@ impl Phone {
     }
 
     fn callback(&mut self, event: &CallEvent, age_s: i64) -> Option<CallbackRequest> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
-        let now_s = i64::try_from(since.as_secs()).expect("a time") - age_s;
+        let now_s = clock_s() - age_s;
         let public = self.server.public();
         let callback = self.server.wire().callback(&public, &self.call, event, self.told, now_s)?;
         self.told += 1;

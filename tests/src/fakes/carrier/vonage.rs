@@ -10,10 +10,10 @@ pub mod token;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::clock_s;
 use super::wire::{
     ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, Instruction, MediaWire,
     PhoneCall, Public, Wire,
@@ -249,6 +249,7 @@ impl Wire for VonageWire {
         if !state.legs.values().any(|leg| leg.uri == url && leg.is_signed) {
             return Vec::new();
         }
+        // Signed when the socket opens, whatever time the callbacks before it have.
         vec![("authorization", bearer(b"", clock_s()))]
     }
 
@@ -257,12 +258,6 @@ impl Wire for VonageWire {
             self.leg(call).map_or((16_000, Map::new()), |leg| (leg.rate_hz, leg.headers));
         Box::new(VonageMedia { rate_hz, headers })
     }
-}
-
-/// The time of this machine. A socket's token is signed when the socket opens, whatever time the callbacks before it have.
-fn clock_s() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
-    i64::try_from(since.as_secs()).expect("a time")
 }
 
 /// A `GET` with the call in its query. Vonage hashes its own JSON form of it for the token.
