@@ -155,6 +155,7 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
             let changed = world.patch(format!("/assistants/{id}"), json!({"name": "Renamed"})).ok();
             return (changed["revision"].as_i64().expect("a revision") - 1).to_string();
         }
+        ("/tools", "id") if operation.id == "test_tool" => world.unreachable_tool(),
         ("/tools", "id") => world.a_tool(),
         ("/knowledge", "id") => world.document(10),
         ("/numbers", "number") => world.binding(),

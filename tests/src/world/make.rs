@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{CallId, Id as _, WorkspaceId};
+use sidetone_engine::base::limits::TOOL_TIMEOUT_MS_MAX;
 use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::services::Services;
 use sidetone_engine::speech::audio::Rate;
@@ -41,6 +42,15 @@ impl World {
     pub fn a_tool(&self) -> Created {
         let name = format!("tool_{}", self.count());
         self.create("/tools", json!({"name": name, "url": "https://example.com/hook"}))
+    }
+
+    /// A tool whose host name does not resolve, because it is reserved (RFC 2606). It waits as long as a tool can, so that a
+    /// busy host learns that before it gives up.
+    #[track_caller]
+    pub fn unreachable_tool(&self) -> Created {
+        let name = format!("tool_{}", self.count());
+        let url = "https://tools.example/hook";
+        self.create("/tools", json!({"name": name, "url": url, "timeout_ms": TOOL_TIMEOUT_MS_MAX}))
     }
 
     /// A knowledge document of this size.
