@@ -158,7 +158,6 @@ fn what_pages_name_exists() {
         "list_people",
         "list_invitations",
         "get_invitation",
-        "list_names",
     ];
     for page in pages::PAGES {
         for read in page.reads.iter().filter(|read| !own_reads.contains(&read.operation)) {

@@ -79,6 +79,12 @@ fn unreadable(message: impl Into<String>) -> JsonError {
 }
 
 fn not_json(error: &serde_json::Error) -> JsonError {
+    if error.is_eof() {
+        let (line, column) = (error.line(), error.column());
+        return unreadable(format!(
+            "it ends too early, at line {line} column {column}: a bracket or a quote is not closed. Send one JSON document."
+        ));
+    }
     unreadable(format!("{error}. Send one JSON document."))
 }
 

@@ -36,6 +36,13 @@ impl E164 {
         Ok(Self(text.to_owned()))
     }
 
+    /// A number as people write it, such as `+1 (415) 555-0123`, without what separates its digits.
+    pub fn without_separators(text: &str) -> String {
+        text.chars()
+            .filter(|c| !c.is_whitespace() && !matches!(c, '-' | '–' | '.' | '/' | '(' | ')'))
+            .collect()
+    }
+
     /// The number with its `+`.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::dollars;
 use crate::base::field::FieldProblem;
+use crate::base::phone::{E164, E164_PATTERN};
 use crate::base::{json, whole_number};
 
 /// The body, and what is wrong with texts that should be JSON. Names with dots are fields of an object: `speech.filler`.
@@ -164,6 +165,9 @@ fn convert(schema: &Value, values: &[&str]) -> Option<Value> {
         });
     }
     if has(schema, "string") {
+        if schema["pattern"] == E164_PATTERN {
+            return Some(E164::without_separators(text).into());
+        }
         // Browsers send the lines of a text area with CR LF.
         return Some(text.replace("\r\n", "\n").into());
     }
@@ -284,7 +288,7 @@ mod tests {
         let (given, problems) = body(&schema(), &[("parameters", "{"), ("runs", "2")]);
         assert_eq!(Value::Object(given), json!({"parameters": {}, "runs": 2}));
         let told: Vec<_> = problems.iter().map(|problem| (&*problem.field, &*problem.message)).collect();
-        let expected = "EOF while parsing an object at line 1 column 1. Send one JSON document.";
+        let expected = "it ends too early, at line 1 column 1: a bracket or a quote is not closed. Send one JSON document.";
         assert_eq!(told, [("parameters", expected)]);
     }
 

@@ -11,6 +11,7 @@ use super::{answers, fields, pages, paths, people, reply, simulate, templates};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::FORM_FIELDS_MAX;
+use crate::base::phone::E164;
 use crate::base::response::with_note;
 use crate::base::whole_number;
 use crate::interfaces::dispatch::{self, Answer, Raw};
@@ -242,7 +243,11 @@ pub(super) async fn run(
     fields: &Fields,
 ) -> Result<Answer, Fault> {
     let value = |name: &str| paths::value(fields, name).unwrap_or_default();
-    let path: Vec<String> = operation.path_names().map(|name| value(name).to_owned()).collect();
+    let in_path = |name: &str| match name {
+        "number" => E164::without_separators(value(name)),
+        _ => value(name).to_owned(),
+    };
+    let path: Vec<String> = operation.path_names().map(in_path).collect();
     let if_revision =
         match value("_revision") {
             "" => None,

@@ -11,7 +11,6 @@ pub mod frame;
 pub mod layout;
 mod mail;
 mod mask;
-mod names;
 mod oidc;
 pub mod pages;
 mod paths;

@@ -129,7 +129,8 @@ fn role(fields: &Fields) -> Result<Role, Error> {
 pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields) -> Result<Shown, Fault> {
     let services = visit.services();
     let id: InvitationId = services.new_id();
-    let mut context = context(visit, session, "invite_person", Some(id.as_str()));
+    let mut context = context(visit, session, "invite_person", None);
+    context.audit_subject(id.as_str());
     context.check_role(true)?;
     let wrong = || Error::field("email", "must be an e-mail address, such as anna@example.com");
     let email = sign_in::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;

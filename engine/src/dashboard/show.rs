@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Frame, Page, Read};
 use super::visit::Visit;
-use super::{answers, names, pages, paths, people, reply, sign_in};
+use super::{answers, pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
 use crate::interfaces::dispatch::{self, Raw};
@@ -81,7 +81,7 @@ pub(super) async fn page(
     };
     let Some((page, values)) = found else {
         let error = Error::new(Code::NotFound, "There is no such page. The menu lists all of them.");
-        return Ok(failure(visit, &frame, error, None));
+        return Ok(failure(visit, &frame, error, None, &Value::Null));
     };
     let mut continues = Vec::new();
     match read_all(visit, session, page, &values, &frame.query, &mut continues).await {
@@ -91,7 +91,11 @@ pub(super) async fn page(
             if error.code == Code::Unauthorized {
                 return Ok(sign_in::ask(visit));
             }
-            Ok(failure(visit, &frame, error, incident))
+            let workspaces = match error.code {
+                Code::NotFound => visit.services().workspaces_of(session).await?,
+                _ => Value::Null,
+            };
+            Ok(failure(visit, &frame, error, incident, &workspaces))
         }
     }
 }
@@ -125,9 +129,15 @@ async fn base(
     }
 }
 
-fn failure(visit: &Visit<'_>, frame: &Frame, error: Error, incident: Option<String>) -> Response<Bytes> {
+fn failure(
+    visit: &Visit<'_>,
+    frame: &Frame,
+    error: Error,
+    incident: Option<String>,
+    workspaces: &Value,
+) -> Response<Bytes> {
     let told = error.to_json(visit.request_id)["error"].take();
-    with_incident(reply::page(error.code.status(), pages::failure(frame, &told)), incident)
+    with_incident(reply::page(error.code.status(), pages::failure(frame, &told, workspaces)), incident)
 }
 
 /// The page for a failure before there is a session.
@@ -142,9 +152,6 @@ pub(super) fn message(visit: &Visit<'_>, error: &Error) -> Response<Bytes> {
     reply::page(error.code.status(), pages::message(&told))
 }
 
-/// A read of the names of what the read before it lists.
-const NAMES: &str = "list_names";
-
 async fn read_all(
     visit: &Visit<'_>,
     session: &Session,
@@ -155,11 +162,7 @@ async fn read_all(
 ) -> Result<Vec<Value>, Fault> {
     let mut all = Vec::with_capacity(page.reads.len());
     for read in page.reads {
-        let answer = match read.operation {
-            NAMES => names::of_subjects(visit, session, all.last().unwrap_or(&Value::Null)).await?,
-            _ => run_read(visit, session, read, values, query, continues).await?,
-        };
-        all.push(answer);
+        all.push(run_read(visit, session, read, values, query, continues).await?);
     }
     Ok(all)
 }

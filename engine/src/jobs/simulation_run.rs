@@ -29,7 +29,7 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::Job;
 use crate::storage::runs::{Run, RunError, RunMode};
 use crate::storage::snapshots::{SimulationSnapshot, Snapshot};
-use drive::{Drive, Driven, JUDGE_NOT_ASKED};
+use drive::{Drive, Driven};
 
 /// Runs the simulation of the job.
 pub async fn run(services: &Services, job: &Job, run_id: &RunId, give_way: &GiveWay) -> Result<(), Failure> {
@@ -83,8 +83,8 @@ fn run_error(drive: &Drive<'_>, driven: &Driven, failure: &SimulationFailure) ->
     if let Some(HeldFailure { code, message, .. }) = drive.held().and_then(|held| held.failure.clone()) {
         return RunError { code, message };
     }
-    if failure.reason == JUDGE_NOT_ASKED {
-        return RunError { code: "cost_limit".to_owned(), message: JUDGE_NOT_ASKED.to_owned() };
+    if failure.is_cost_limit {
+        return RunError { code: "cost_limit".to_owned(), message: failure.reason.clone() };
     }
     let part = match failure.part {
         SimulationPart::Caller => "caller",

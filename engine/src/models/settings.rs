@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::base::limits::{
     INTEGER_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, MODEL_BYTES_PER_TOKEN, MODEL_FALLBACKS_MAX,
+    MODEL_REPLY_TOKENS_MAX,
 };
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
 
@@ -25,21 +26,34 @@ impl ModelCatalog {
     #[must_use]
     pub fn may_cost(&self, model: &str) -> bool {
         let has_price = |model: &str| {
-            self.models.get(model).is_some_and(|settings| {
+            self.settings(model).is_some_and(|settings| {
                 settings.input_microusd_per_1m_tokens.unwrap_or(0) > 0
                     || settings.output_microusd_per_1m_tokens.unwrap_or(0) > 0
             })
         };
-        let fallback =
-            self.models.get(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
+        let fallback = self.settings(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
         has_price(model) || fallback.iter().any(|model| has_price(model))
     }
 
-    /// What an answer of this model costs at least whose request is that large: an estimate of its input.
+    /// The settings of a model, whatever case its name is written in: many servers ignore it, and a price must not be
+    /// avoided by it.
     #[must_use]
-    pub fn least_cost_microusd(&self, model: &str, request_bytes: u64) -> i64 {
+    pub fn settings(&self, model: &str) -> Option<&ModelSettings> {
+        self.models.get(model).or_else(|| {
+            self.models
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(model))
+                .map(|(_, settings)| settings)
+        })
+    }
+
+    /// What one answer of this model may cost whose request is that large: an estimate of its input, and the longest
+    /// output.
+    #[must_use]
+    pub fn answer_may_cost_microusd(&self, model: &str, request_bytes: u64) -> i64 {
         let tokens = request_bytes.div_ceil(MODEL_BYTES_PER_TOKEN as u64);
-        self.models.get(model).map_or(0, |settings| settings.cost_microusd(tokens, 0))
+        let output = u64::from(MODEL_REPLY_TOKENS_MAX);
+        self.settings(model).map_or(0, |settings| settings.cost_microusd(tokens, output))
     }
 }
 
@@ -96,8 +110,11 @@ impl ModelSettings {
 /// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
 pub fn provider_of(model: &str) -> Option<&str> {
     let (provider, name) = model.split_once('/')?;
-    let plain = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
-    (plain(provider) && plain(name)).then_some(provider)
+    let plain =
+        |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
+    // Some servers ignore a slash at either end: it would be another name of the same model, without its price.
+    let whole = !name.starts_with('/') && !name.ends_with('/');
+    (plain(provider) && plain(name) && whole).then_some(provider)
 }
 
 /// Reads the configured providers; the result always contains `builtin`.
@@ -206,6 +223,20 @@ mod tests {
         let known =
             providers(&[("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#)]);
         read_models(Some(text.to_owned()), &known.unwrap())
+    }
+
+    #[test]
+    fn no_spelling_avoids_a_price() {
+        let text =
+            r#"{"local/Big": {"input_microusd_per_1m_tokens": 5, "output_microusd_per_1m_tokens": 9}}"#;
+        let catalog = ModelCatalog { models: models(text).unwrap(), ..ModelCatalog::default() };
+        assert!(catalog.may_cost("local/big") && catalog.may_cost("local/BIG"));
+        assert!(!catalog.may_cost("local/bigger"), "another model");
+        assert_eq!(catalog.answer_may_cost_microusd("local/bIG", 3_000_000), 5 + 1);
+        for no_name in ["local/Big/", "local//Big", "local/", "local/Big ", "local/Big\u{7f}", "/Big"] {
+            assert_eq!(provider_of(no_name), None, "{no_name:?}");
+        }
+        assert_eq!(provider_of("local/org/Big:free"), Some("local"));
     }
 
     #[test]

@@ -20,6 +20,8 @@ record! {
         pub operation: String,
         /// The id of what was changed or created; null where there is no single one.
         pub subject: Option<String>,
+        /// How that was called then, before a change or a deletion; null where it has no name.
+        pub subject_name: Option<String>,
         /// When.
         pub created_at: Timestamp,
     }

@@ -15,7 +15,7 @@ use crate::ports::statement::{Rows, Statement, Value};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::accounts::Role;
-use crate::storage::audit;
+use crate::storage::audit::Change;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, Stored};
@@ -80,11 +80,14 @@ pub struct Context {
 struct Audit {
     operation: &'static str,
     subject: Option<String>,
+    /// Whether the change creates the subject.
+    is_made: bool,
 }
 
 /// The part of a response that says what was created.
 #[derive(serde::Deserialize)]
 struct Made {
+    #[serde(alias = "batch_id")]
     id: Option<String>,
 }
 
@@ -167,13 +170,14 @@ impl Context {
 
     /// The first write is recorded in the audit log, as this operation on this thing.
     pub fn audit_as(&mut self, operation: &'static str, subject: Option<String>) {
-        self.audit = Some(Audit { operation, subject });
+        self.audit = Some(Audit { operation, subject, is_made: false });
     }
 
     /// Says what the operation creates, where its response does not.
     pub fn audit_subject(&mut self, id: &str) {
         if let Some(audit) = &mut self.audit {
             audit.subject = Some(id.to_owned());
+            audit.is_made = true;
         }
     }
 
@@ -220,12 +224,14 @@ impl Context {
             self.read(Vec::new()).await?;
         }
         let (mut statements, wakes) = batch.into_parts();
-        let entry = self.audit_entry(if_changed);
-        let is_audited = entry.is_some();
-        statements.extend(entry);
+        let (before, after) = self.audit_statements(if_changed);
+        let extra = (usize::from(before.is_some()), usize::from(after.is_some()));
+        statements.splice(0..0, before);
+        statements.extend(after);
         let mut rows = self.batch(statements, Access::Write).await?;
-        if is_audited {
-            rows.pop();
+        if extra != (0, 0) {
+            rows.truncate(rows.len().saturating_sub(extra.1));
+            rows.drain(..extra.0);
             self.audit = None;
         }
         self.has_written = true;
@@ -244,18 +250,22 @@ impl Context {
         self.commit_batch(change.into(), output)
     }
 
-    /// The entry of the audit log for the next write, if it is the first.
-    fn audit_entry(&self, if_changed: bool) -> Option<Statement> {
-        let Audit { operation, subject } = self.audit.as_ref()?;
-        let (services, subject) = (&self.services, subject.as_deref());
-        match (&self.principal, &self.identity) {
+    /// What the audit log needs before and after the next write, if it is the first. The name of a subject is read where it
+    /// exists: a deletion removes it, and a creation makes it.
+    fn audit_statements(&self, if_changed: bool) -> (Option<Statement>, Option<Statement>) {
+        let Some(Audit { operation, subject, is_made }) = &self.audit else { return (None, None) };
+        let change = Change { id: &self.services.new_id(), operation, subject: subject.as_deref() };
+        let entry = match (&self.principal, &self.identity) {
             (_, Some(Identity { actor: Actor::Person { account_id, .. }, .. })) => {
-                Some(audit::entry_in_session(services, account_id, operation, subject, if_changed))
+                change.entry_in_session(&self.services, account_id)
             }
-            (Principal::Key(hash), _) => {
-                Some(audit::entry_of_key(services, hash, operation, subject, if_changed))
-            }
-            _ => None,
+            (Principal::Key(hash), _) => change.entry_of_key(&self.services, hash),
+            _ => return (None, None),
+        };
+        if *is_made {
+            (None, Some(entry))
+        } else {
+            (Some(entry), if_changed.then(|| change.unless_changed()))
         }
     }
 
@@ -270,6 +280,7 @@ impl Context {
             Some(audit) if audit.subject.is_none() => {
                 let made = output.body.as_deref().and_then(|body| serde_json::from_str::<Made>(body).ok());
                 audit.subject = made.and_then(|made| made.id);
+                audit.is_made = true;
             }
             _ => {}
         }

@@ -49,8 +49,8 @@ pub enum Input {
         /// The response.
         ruling: Verdict,
     },
-    /// The run has reached its cost limit: the conversation ends, and the transcript is evaluated. Ignored after the
-    /// conversation has ended.
+    /// The run has reached its cost limit: the conversation ends, and the transcript is evaluated. In place of a judge's
+    /// ruling, it ends the simulation with [`Output::Failed`].
     CostLimit,
     /// The model that was asked last failed. This ends the simulation with [`Output::Failed`].
     ModelFailed {
@@ -120,6 +120,9 @@ pub struct SimulationFailure {
     pub part: SimulationPart,
     /// The driver's reason.
     pub reason: String,
+    /// Whether its model was not asked, because the run had reached its cost limit.
+    #[serde(default)]
+    pub is_cost_limit: bool,
     /// The transcript so far.
     pub transcript: Vec<TranscriptRow>,
     /// Why the conversation ended.
@@ -261,6 +264,11 @@ impl Simulation {
             }
             ((Phase::Judging { .. }, _), Input::ModelFailed { reason }) => {
                 return self.fail(SimulationPart::Judge, reason);
+            }
+            ((Phase::Judging { .. }, _), Input::CostLimit) => {
+                let reason = "The run reached its cost limit, so the judge was not asked.".to_owned();
+                let failure = self.failure(SimulationPart::Judge, reason);
+                return self.fail_as(SimulationFailure { is_cost_limit: true, ..failure });
             }
             ((Phase::Talking, _), Input::Held { conversation }) => return self.was_held(*conversation),
             _ => return,
@@ -432,9 +440,12 @@ impl Simulation {
     }
 
     fn fail(&mut self, part: SimulationPart, reason: String) {
+        self.fail_as(self.failure(part, reason));
+    }
+
+    fn fail_as(&mut self, failure: SimulationFailure) {
         self.phase = Phase::Over;
         self.drop_questions();
-        let failure = self.failure(part, reason);
         self.outputs.push_back(Output::Failed { failure });
     }
 
@@ -442,6 +453,7 @@ impl Simulation {
         SimulationFailure {
             part,
             reason,
+            is_cost_limit: false,
             transcript: self.conversation.transcript().to_vec(),
             ended_reason: self.ended_reason(),
             turns: self.conversation.turns(),

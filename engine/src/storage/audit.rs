@@ -1,52 +1,87 @@
 //! Entries of the audit log, written in the batch of the change that they tell about.
-use crate::base::ids::{AccountId, AuditEntryId, WorkspaceId};
+use crate::base::ids::{AccountId, AuditEntryId, WorkspaceId, prefix};
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
 
-/// The entry of a change with the API key of this hash, in the workspace `:ws`. `if_changed`: only if the statement
-/// before it changed a row.
-pub(crate) fn entry_of_key(
-    services: &Services,
-    hash: &str,
-    operation: &str,
-    subject: Option<&str>,
-    if_changed: bool,
-) -> Statement {
-    let id: AuditEntryId = services.new_id();
-    sql!(
-        "INSERT INTO audit_entries (id, workspace_id, actor, actor_name, operation, subject, created_at)
-         SELECT :id, :ws, k.id, k.name, :operation, :subject, :now FROM api_keys AS k
-         WHERE k.hash = :hash AND k.workspace_id = :ws AND (:always OR changes() > 0)",
-        id = &id,
-        operation = operation,
-        subject = subject,
-        now = services.now(),
-        hash = hash,
-        always = !if_changed
-    )
+/// Where things have their names, by the prefix of their ids: a webhook is called by its address, a person by theirs.
+const NAMES: &[(&str, &str)] = &[
+    (prefix::ASSISTANT, "SELECT name FROM assistants WHERE workspace_id = :ws AND"),
+    (prefix::TOOL, "SELECT name FROM tools WHERE workspace_id = :ws AND"),
+    (prefix::DOCUMENT, "SELECT name FROM documents WHERE workspace_id = :ws AND"),
+    (prefix::KEY, "SELECT name FROM api_keys WHERE workspace_id = :ws AND"),
+    (prefix::PERSONA, "SELECT name FROM personas WHERE workspace_id = :ws AND"),
+    (prefix::SCENARIO, "SELECT name FROM scenarios WHERE workspace_id = :ws AND"),
+    (prefix::SIMULATION, "SELECT name FROM simulations WHERE workspace_id = :ws AND"),
+    (prefix::WEBHOOK, "SELECT url FROM webhooks WHERE workspace_id = :ws AND"),
+    (prefix::INVITATION, "SELECT email FROM invitations WHERE workspace_id = :ws AND"),
+    (
+        prefix::ACCOUNT,
+        "SELECT email FROM accounts JOIN memberships ON account_id = id WHERE workspace_id = :ws AND",
+    ),
+];
+
+/// A change, for the log.
+pub(crate) struct Change<'a> {
+    /// The entry of it.
+    pub id: &'a AuditEntryId,
+    /// What was done.
+    pub operation: &'a str,
+    /// What it was done to. An entry has the name that this has when the entry is written.
+    pub subject: Option<&'a str>,
 }
 
-/// The same of a person.
-pub(crate) fn entry_in_session(
-    services: &Services,
-    account_id: &AccountId,
-    operation: &str,
-    subject: Option<&str>,
-    if_changed: bool,
-) -> Statement {
-    let id: AuditEntryId = services.new_id();
-    sql!(
-        "INSERT INTO audit_entries (id, workspace_id, actor, actor_name, operation, subject, created_at)
-         SELECT :id, :ws, a.id, CASE a.email WHEN '' THEN 'operator' ELSE a.email END, :operation, :subject, :now
-         FROM accounts AS a WHERE a.id = :account AND (:always OR changes() > 0)",
-        id = &id,
-        operation = operation,
-        subject = subject,
-        now = services.now(),
-        account = account_id,
-        always = !if_changed
-    )
+impl Change<'_> {
+    /// The name of the subject, in SQL.
+    fn name(&self) -> String {
+        let Some((kind, _)) = self.subject.and_then(|id| id.split_once('_')) else {
+            return "NULL".to_owned();
+        };
+        let found = NAMES.iter().find(|(known, _)| *known == kind);
+        found.map_or_else(|| "NULL".to_owned(), |(_, select)| format!("({select} id = :subject)"))
+    }
+
+    /// The entry of a change with the API key of this hash, in the workspace `:ws`.
+    pub fn entry_of_key(&self, services: &Services, hash: &str) -> Statement {
+        let actor = "SELECT k.id, k.name FROM api_keys AS k WHERE k.hash = :hash AND k.workspace_id = :ws";
+        sql!(
+            self.entry(actor),
+            id = self.id,
+            operation = self.operation,
+            subject = self.subject,
+            now = services.now(),
+            hash = hash
+        )
+    }
+
+    /// The same of a person.
+    pub fn entry_in_session(&self, services: &Services, account_id: &AccountId) -> Statement {
+        let actor = "SELECT a.id, CASE a.email WHEN '' THEN 'operator' ELSE a.email END AS name FROM accounts AS a WHERE a.id = :account";
+        sql!(
+            self.entry(actor),
+            id = self.id,
+            operation = self.operation,
+            subject = self.subject,
+            now = services.now(),
+            account = account_id
+        )
+    }
+
+    fn entry(&self, actor: &str) -> String {
+        let name = self.name();
+        format!(
+            "INSERT INTO audit_entries (id, workspace_id, actor, actor_name, operation, subject, subject_name, created_at)
+             SELECT :id, :ws, actor.id, actor.name, :operation, :subject, {name}, :now FROM ({actor}) AS actor"
+        )
+    }
+
+    /// Takes the entry back if the statement before changed nothing.
+    pub fn unless_changed(&self) -> Statement {
+        sql!(
+            "DELETE FROM audit_entries WHERE workspace_id = :ws AND id = :id AND changes() = 0",
+            id = self.id
+        )
+    }
 }
 
 /// The entry of a change that a person made from outside of the workspace.
@@ -57,5 +92,6 @@ pub(crate) fn entry_of_person(
     operation: &str,
     subject: &str,
 ) -> Statement {
-    entry_in_session(services, account_id, operation, Some(subject), false).in_workspace(workspace_id)
+    let change = Change { id: &services.new_id(), operation, subject: Some(subject) };
+    change.entry_in_session(services, account_id).in_workspace(workspace_id)
 }

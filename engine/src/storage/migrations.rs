@@ -41,4 +41,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0024_call_inputs.sql"),
     migration!("0025_failed_evaluation.sql"),
     migration!("0026_membership_used.sql"),
+    migration!("0027_audit_subject_name.sql"),
 ];

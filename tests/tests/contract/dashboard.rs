@@ -440,7 +440,7 @@ fn a_problem_in_json_names_its_path() {
     );
     assert!(page.contains(&format!("id=\"f-parameters-wrong\">{path}: Must be")), "{page}");
     let page = told("{");
-    assert!(page.contains("</a>: EOF while parsing") && !page.contains("eOF"), "{page}");
+    assert!(page.contains("</a>: it ends too early, at line 1"), "{page}");
 }
 
 #[test]

@@ -74,12 +74,42 @@ fn the_log_reads_the_names_of_what_it_shows_and_no_others() {
         !page.contains("Desk 3<") && !page.contains("Desk 38"),
         "only what the entries are about: {page}"
     );
-    // The session, the entries and one that says whether there are more, their names: each in one batch.
+    // The session, the entries and one that says whether there are more: each in one batch.
     let rows: usize = read.iter().map(|(_, rows)| rows).sum();
-    assert!(rows <= 30 && read.len() <= 6, "{read:?}");
-    // An entry about what is gone, or of another workspace, has its id.
-    let id = api.get("/tools").ok().json[0]["id"].as_str().unwrap().to_owned();
+    assert!(rows <= 25 && read.len() <= 5, "{read:?}");
+}
+
+/// What was renamed or deleted keeps the name in the log that it had, and what did not happen is not in it.
+#[test]
+fn the_log_keeps_the_names_of_what_is_gone() {
+    let world = World::new();
+    let mut anna = Visitor::signed_in(&world, "anna@gone.example");
+    let api = anna.api(&world);
+    let tool = json!({"name": "book_table", "url": "https://tools.example/x"});
+    let id = api.post("/tools", tool).created().json["id"].as_str().unwrap().to_owned();
+    api.patch(format!("/tools/{id}"), json!({"name": "book_room"})).ok();
     api.delete(format!("/tools/{id}")).empty();
-    let page = text(&anna.get("/dashboard/audit?limit=1"));
-    assert!(page.contains(&format!("title=\"{id}\"")), "{page}");
+    api.delete(format!("/tools/{id}")).refused("not_found");
+    let entries = api.get("/audit?limit=3").ok().json;
+    let told: Vec<_> = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            let part = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            (part("operation"), part("subject_name"), part("subject") == id)
+        })
+        .collect();
+    let expected =
+        [("delete_tool", "book_room"), ("update_tool", "book_table"), ("create_tool", "book_table")];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(operation, name)| ((*operation).to_owned(), (*name).to_owned(), true))
+        .collect();
+    assert_eq!(told, expected, "{entries}");
+    let page = text(&anna.get("/dashboard/audit?limit=2"));
+    assert!(
+        page.contains(&format!("<span title=\"{id}\" dir=\"auto\">book_room</span>")),
+        "no link to what is gone: {page}"
+    );
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sidetone_engine::base::limits::{INTEGER_MAX, LIVE_LEASE_MS};
+use sidetone_engine::base::limits::{INTEGER_MAX, LIVE_LEASE_MS, MODEL_REPLY_TOKENS_MAX};
 use sidetone_tests::{LiveClient, World};
 
 use crate::support::Fixture;
@@ -98,9 +98,22 @@ fn a_run_that_may_cost_next_to_nothing_reserves_an_answer() {
     world.sandbox().unwrap().meanwhile(move || told.store(reserved(&other), Ordering::Relaxed));
     let run = world.settle(&ids[0]);
     assert_eq!((&run["max_cost_microusd"], &run["call"]["ended_reason"]), (&json!(1), &json!("cost_limit")));
-    // The assistant with its tool and its document, at 2 microusd for a token of 3 bytes.
-    let seen = seen.load(Ordering::Relaxed);
-    assert!((100..ANSWER_MICROUSD).contains(&seen), "{seen}");
+    // The longest answer, and the assistant with its tool and its document, at 2 microusd for a token of 3 bytes.
+    let longest = i64::from(MODEL_REPLY_TOKENS_MAX) * 8;
+    let input = seen.load(Ordering::Relaxed) - longest;
+    assert!((100..ANSWER_MICROUSD).contains(&input), "{input}");
+}
+
+/// Runs that may cost next to nothing pass the limit by one answer together, not by one each.
+#[test]
+fn many_runs_that_may_cost_next_to_nothing_stop_at_the_limit() {
+    let fixture = Fixture::new("echo");
+    limit(&fixture.world, Some(LIMIT_MICROUSD));
+    let runs: Vec<Value> = queue(&fixture, RUNS, 1).iter().map(|id| fixture.world.settle(id)).collect();
+    let refused = runs.iter().filter(|run| run["error"]["code"] == "spend_limit_reached").count();
+    let (spent, reserved) = money(&fixture.world);
+    assert!(refused > 0 && reserved == 0, "{refused} refused, {reserved} reserved");
+    assert!((1..=LIMIT_MICROUSD + ANSWER_MICROUSD).contains(&spent), "{spent}");
 }
 
 #[test]

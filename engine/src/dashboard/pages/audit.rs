@@ -7,16 +7,13 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
     copy, date, empty, link, list, more, read, shortened, table, text, words,
 };
-use crate::dashboard::pages::{read_of, settings};
+use crate::dashboard::pages::settings;
 
 /// The log.
 pub const PAGE: Page = Page {
     path: "/dashboard/audit",
     title: "Audit log",
-    reads: &[
-        Read { operation: "list_audit_entries", query: &["limit"], fixed: &[], after: "after" },
-        read_of("list_names"),
-    ],
+    reads: &[Read { operation: "list_audit_entries", query: &["limit"], fixed: &[], after: "after" }],
     forms: &[],
     render,
 };
@@ -31,6 +28,7 @@ const PLACES: &[(&str, &str)] = &[
     ("run_", "/dashboard/simulations/runs"),
     ("scen_", "/dashboard/simulations/scenarios"),
     ("pers_", "/dashboard/simulations/personas"),
+    ("batch_", "/dashboard/simulations/batches"),
 ];
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
@@ -57,7 +55,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                             td.fit { (date(frame, text(entry, "created_at"))) }
                             td.cap.long { (text(entry, "actor_name")) @if text(entry, "actor").starts_with("key_") { span.dim { " (key)" } } }
                             td.fit title=(text(entry, "operation")) { (words(text(entry, "operation"))) }
-                            td.wide { (subject(text(entry, "subject"), read(answers, 1))) }
+                            td.wide { (subject(entry)) }
                         }
                     } }))
             }
@@ -74,16 +72,18 @@ const LISTED: &[(&str, &str)] = &[
     ("inv_", "/dashboard/people"),
 ];
 
-/// What was changed: by its name where it still has one.
-fn subject(subject: &str, names: &Value) -> Markup {
-    let name = names.get(subject).and_then(Value::as_str).filter(|name| !name.is_empty());
+/// What was changed, by the name that it had then.
+fn subject(entry: &Value) -> Markup {
+    let (subject, name) = (text(entry, "subject"), text(entry, "subject_name"));
+    let is_gone = text(entry, "operation").starts_with("delete_");
     let starts = |(start, _): &&(&str, &str)| subject.starts_with(start);
     let to = match (PLACES.iter().find(starts), LISTED.iter().find(starts)) {
+        _ if is_gone => None,
         (Some((_, base)), _) => Some(link(base, subject)),
         (None, Some((_, base))) => Some((*base).to_owned()),
         (None, None) => None,
     };
-    let shown = html! { @match name { Some(name) => (name), None => code { (shortened(subject)) } } };
+    let shown = html! { @if name.is_empty() { code { (shortened(subject)) } } @else { (name) } };
     html! {
         @if subject.is_empty() { span.none { "–" } }
         @else {

@@ -109,8 +109,13 @@ pub fn message(error: &Value) -> Markup {
     )
 }
 
-/// What could not be shown, and why: in place of a page whose read failed.
-pub fn failure(frame: &Frame, error: &Value) -> Markup {
+/// How many other workspaces a page offers that was not found.
+const OTHERS_OFFERED: usize = 5;
+
+/// What could not be shown, and why: in place of a page whose read failed. What was not found may be in another of the
+/// person's `workspaces`.
+pub fn failure(frame: &Frame, error: &Value, workspaces: &Value) -> Markup {
+    let others = workspaces.as_array().into_iter().flatten().filter(|one| one["current"] != true);
     let error = error.get("error").unwrap_or(error);
     let code = text(error, "code");
     let title = match code {
@@ -131,6 +136,14 @@ pub fn failure(frame: &Frame, error: &Value) -> Markup {
                 p.row {
                     @if code == "not_found" { a.button.primary href=(parent(&frame.path)) { "Go back" } } @else { a.button.primary href=(frame.path) { "Try again" } }
                     span.help { code { (code) } " " code { (text(error, "request_id")) } }
+                }
+                @for other in others.take(OTHERS_OFFERED) {
+                    form method="post" action="/dashboard/do/switch_workspace" {
+                        input type="hidden" name="_csrf" value=(frame.csrf);
+                        input type="hidden" name="_then" value=(frame.path);
+                        input type="hidden" name="id" value=(text(other, "id"));
+                        button { "Look in " (text(other, "name")) }
+                    }
                 }
             }
         },

@@ -257,9 +257,10 @@ fn others(run: &Value, runs: &[Value]) -> Markup {
 fn compare(frame: &Frame, answers: &[Value]) -> Markup {
     let sides = [read(answers, 0), read(answers, 1)];
     let assistants = read(answers, 2);
+    let first_run = link(BASE, text(sides[0], "id"));
     let strip = Strip {
         title: "Two runs".to_owned(),
-        back: Some((simulations::BASE, "Simulations")),
+        back: Some((&first_run, "First run")),
         calls: sides.iter().map(|run| Call::of("get_simulation_run").at("id", text(run, "id"))).collect(),
         ..Strip::default()
     };

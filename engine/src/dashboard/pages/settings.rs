@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::dashboard::dollars;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};
@@ -44,7 +45,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                 (facts(&[
                     ("Spent this month", html! { strong { (money(number(workspace, "spent_this_month_microusd"))) } }),
                     ("Reserved for what runs now", html! { (money(number(workspace, "reserved_microusd"))) }),
-                    ("Monthly limit", html! { @match at(workspace, "monthly_spend_limit_microusd").as_i64() { Some(limit) => (money(limit)), None => "none" } }),
+                    ("Monthly limit", html! { @match at(workspace, "monthly_spend_limit_microusd").as_i64() { Some(limit) => (exact(limit)), None => "none" } }),
                 ]))
                 (gauge(workspace))
                 @for warning in list(workspace, "warnings").iter().filter_map(Value::as_str) { p.help { (warning) } }
@@ -130,4 +131,9 @@ fn clients(origin: &str) -> [(&'static str, String); 3] {
         ("Clients with an mcp.json", servers("mcpServers")),
         ("VS Code", servers("servers")),
     ]
+}
+
+/// An amount as it was typed, beyond cents.
+fn exact(microusd: i64) -> String {
+    if microusd % 10_000 == 0 { money(microusd) } else { format!("${}", dollars::shown(microusd)) }
 }

@@ -132,7 +132,11 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     let wanted = frame.path.rsplit('/').next().unwrap_or_default();
     let webhooks = list(read(answers, 0), "");
     let Some(webhook) = webhooks.iter().find(|webhook| text(webhook, "id") == wanted) else {
-        return super::failure(frame, &json!({"code": "not_found", "message": "There is no such webhook."}));
+        return super::failure(
+            frame,
+            &json!({"code": "not_found", "message": "There is no such webhook."}),
+            &Value::Null,
+        );
     };
     let (webhook_id, here) = (text(webhook, "id"), link(BASE, text(webhook, "id")));
     let form = Form::new(frame, "update_webhook", webhook);

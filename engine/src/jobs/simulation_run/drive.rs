@@ -26,9 +26,6 @@ use crate::storage::events::{self, Subscribers};
 use crate::storage::jobs::{DUE_AT_ONCE, Job};
 use crate::storage::runs;
 
-/// Why a run is undecided whose money was used up by its conversation.
-pub(super) const JUDGE_NOT_ASKED: &str = "The run reached its cost limit, so the judge was not asked.";
-
 /// The timeout of a model request, including its retries.
 const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 
@@ -206,11 +203,7 @@ impl<'a> Drive<'a> {
     async fn ask(&mut self, part: SimulationPart, models: &mut Models<'_>) -> Result<(), Failure> {
         let model = models.name(part);
         if !self.cost_limit().allows(model, self.total) {
-            let input = match part {
-                SimulationPart::Caller | SimulationPart::Assistant => Input::CostLimit,
-                SimulationPart::Judge => Input::ModelFailed { reason: JUDGE_NOT_ASKED.to_owned() },
-            };
-            self.record_input(input, Cost::default());
+            self.record_input(Input::CostLimit, Cost::default());
             return Ok(());
         }
         self.before_asking(model).await?;

@@ -46,10 +46,11 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
     let budget = Budget::read(Some(&found))?;
     let catalog = &config.catalog;
     let may_cost = speech_may_cost || models().any(|model| catalog.may_cost(model));
-    // However little the run may cost, it gets an answer, of a request with the assistant in it.
-    let assistant = &started.assistant;
-    let one_answer = catalog.least_cost_microusd(&assistant.model, assistant.request_bytes());
-    match budget.grant(if may_cost { wanted.max(one_answer) } else { 0 }) {
+    // However little the run may cost, it gets an answer: many runs that may cost next to nothing would pass the limit by
+    // an answer each.
+    let request_bytes = started.assistant.request_bytes();
+    let one_answer = models().map(|model| catalog.answer_may_cost_microusd(model, request_bytes)).max();
+    match budget.grant(if may_cost { wanted.max(one_answer.unwrap_or(0)) } else { 0 }) {
         Grant::Free => {
             record::open_call(services, job, started, wanted, None).await?;
             Ok(Some(wanted))

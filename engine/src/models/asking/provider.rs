@@ -124,7 +124,7 @@ impl Target {
         let provider = provider_of(model)?;
         let endpoint = catalog.providers.get(provider)?.endpoint.clone()?;
         let name = model.get(provider.len() + 1..)?.to_owned();
-        let settings = catalog.models.get(model).cloned().unwrap_or_default();
+        let settings = catalog.settings(model).cloned().unwrap_or_default();
         let options = AtomicU8::new(Options::ALL.bits());
         Some(Self { model: model.to_owned(), name, endpoint, settings, options })
     }

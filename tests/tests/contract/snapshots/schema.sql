@@ -138,7 +138,7 @@ CREATE TABLE audit_entries (
   operation TEXT NOT NULL,
   subject TEXT,
   created_at INTEGER NOT NULL
-) STRICT;
+, subject_name TEXT) STRICT;
 CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
