@@ -147,9 +147,10 @@ fn every_one(
                 html! { @for simulation in simulations {
                     @let simulation_id = text(simulation, "id");
                     tr {
-                        td dir="auto" { (name_of(scenarios, text(simulation, "scenario_id"))) }
-                        td.wide dir="auto" { (name_of(personas, text(simulation, "persona_id"))) }
-                        td dir="auto" { (name_of(assistants, text(simulation, "assistant_id"))) }
+                        @for (class, resources, id) in [("cap long", scenarios, "scenario_id"), ("cap wide", personas, "persona_id"), ("cap", assistants, "assistant_id")] {
+                            @let name = name_of(resources, text(simulation, id));
+                            td class=(class) dir="auto" title=(name) { (name) }
+                        }
                         td.fit { (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are kept. Scenario, persona and assistant stay.")) }
                     }
                 } }))
