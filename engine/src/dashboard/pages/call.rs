@@ -72,7 +72,10 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                 }
             }
             @if !turns.is_empty() {
-                (section("How long the caller waited", timeline::turns(turns)))
+                (section("How long the caller waited", html! {
+                    @if text(call, "source") == "simulation" { p.help { "Nobody called: the caller was simulated, and the time of a simulation is virtual." } }
+                    (timeline::turns(turns))
+                }))
             }
             details.raw { summary { "Raw JSON" } pre tabindex="0" aria-label="The call as JSON" { (timeline::pretty(call)) } }
             (layout::module("call.js"))
@@ -176,7 +179,8 @@ fn costs(call: &Value) -> Markup {
                 tr { td { strong { "Total" } } td.num { strong { (money(number(call, "costs/total_microusd"))) } } }
             }
         }
-        p.help { (grouped(number(call, "usage/llm_input_tokens"))) " tokens read, "
-            (grouped(number(call, "usage/llm_output_tokens"))) " written" }
+        @let (read, written) = (number(call, "usage/llm_input_tokens"), number(call, "usage/llm_output_tokens"));
+        // The built-in model has no tokens.
+        @if read + written > 0 { p.help { (grouped(read)) " tokens read, " (grouped(written)) " written" } }
     }
 }

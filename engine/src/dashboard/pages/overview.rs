@@ -9,7 +9,7 @@ use crate::dashboard::pages::calls::{self, tone, why};
 use crate::dashboard::pages::chart::{self, Label, Series};
 use crate::dashboard::pages::parts::{
     Tone, address_of, asked, at, counted, day, empty, grouped, length, link, list, money, name_of, number,
-    read, section, span, status, table, text, when,
+    percent, read, section, span, status, table, text, when,
 };
 use crate::dashboard::pages::{choices_of, read_of, runs};
 
@@ -188,7 +188,7 @@ fn figures(period: &Period<'_>, workspace: &Value) -> Markup {
                     @if simulated > 0 { small { (grouped(total - simulated)) " by telephone or browser, " a href=(log("source=simulation")) { (grouped(simulated)) " simulated" } } }
                 }
             }
-            div { dt { "Completed" } dd { (grouped(completed)) @if ended > 0 { small { (completed * 100 / ended) " % of those that ended" } } } }
+            div { dt { "Completed" } dd { (grouped(completed)) @if ended > 0 { small { (percent(completed, ended)) " % of those that ended" } } } }
             div { dt { "Failed calls" } dd { (grouped(failed)) @if failed > 0 { small { a href=(log("outcome=failed")) { "Show them" } } } } }
             div { dt { "Average length" } dd { (length(if total > 0 { period.sum("total_duration_ms") / total } else { 0 })) } }
             div {
@@ -240,9 +240,11 @@ fn costs(period: &Period<'_>) -> Markup {
     chart::plain_bars(&about, &period.labels(), &sums, &money)
 }
 
-/// How long callers waited for answers: percentiles of the calls of the period, and over time.
+/// How long callers waited for answers: percentiles of the calls of the period, and over time. Nobody waits in a simulation:
+/// its time is virtual, and its answers count as quick as it makes them.
 fn latency(period: &Period<'_>) -> Markup {
     let waits = at(period.statistics, "waits");
+    let (total, simulated) = (period.sum("total"), period.sum("by_source/simulation"));
     let percentile = |interval: &Value, name: &str| at(interval, &format!("waits/{name}_ms")).as_i64();
     let over_time: Vec<Option<[i64; 2]>> = period
         .intervals
@@ -252,6 +254,8 @@ fn latency(period: &Period<'_>) -> Markup {
     html! {
         @if number(waits, "turns") > 0 {
             (section("How long callers waited", html! {
+                @if simulated == total { p.help { "Nobody called, and nobody waited: all calls were simulated, and the time of a simulation is virtual." } }
+                @else if simulated > 0 { p.help { (grouped(simulated)) " of " (counted(total, "call")) @if simulated == 1 { " was" } @else { " were" } " simulated: nobody waited in them, and their time is virtual." } }
                 dl.figures {
                     @for name in ["p50", "p95", "p99"] {
                         div { dt { (name) } dd { (span(number(waits, &format!("{name}_ms")))) } }
@@ -273,14 +277,18 @@ fn failed(
     simulations: &Value,
 ) -> Markup {
     let mut rows: Vec<(&str, Markup)> = Vec::new();
+    let assistant = |of: &Value| {
+        let name = name_of(assistants, text(of, "assistant_id"));
+        html! { td.cap.fit.wide dir="auto" title=(name) { (name) } }
+    };
     let [failed, latest] = calls;
     let others = latest.iter().filter(|call| text(call, "outcome") != "failed" && tone(call) == Tone::Bad);
     for call in failed.iter().chain(others.take(SHOWN_MAX)) {
         rows.push((text(call, "started_at"), html! {
             td.fit.wide { (when(frame, text(call, "started_at"))) }
             td.fit { (status(Tone::Bad, "Call failed")) }
-            td { a.name href=(link("/dashboard/calls", text(call, "id"))) { (why(text(call, "ended_reason"))) } }
-            td.cap.wide dir="auto" { (name_of(assistants, text(call, "assistant_id"))) }
+            td.wrap { a.name href=(link("/dashboard/calls", text(call, "id"))) { (why(text(call, "ended_reason"))) } }
+            (assistant(call))
         }));
     }
     let since = time::format(frame.now_ms - LATELY_MS);
@@ -291,11 +299,12 @@ fn failed(
             html! {
                 td.fit.wide { (when(frame, text(run, "created_at"))) }
                 td.fit { (status(Tone::Bad, if text(run, "status") == "error" { "Run error" } else { "Run failed" })) }
-                td {
+                @let why = match runs::why(run) { "" => "An evaluation failed.", why => why };
+                td.wrap title=(why) {
                     a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
-                    span.two dir="auto" { @match runs::why(run) { "" => "An evaluation failed.", why => (why) } }
+                    span.two dir="auto" { (why) }
                 }
-                td.cap.wide dir="auto" { (name_of(assistants, text(run, "assistant_id"))) }
+                (assistant(run))
             },
         ));
     }

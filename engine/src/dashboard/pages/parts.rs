@@ -125,6 +125,15 @@ pub fn money(microusd: i64) -> String {
     }
 }
 
+/// How many of a hundred, rounded. Only all of them are 100, and only none of them 0.
+pub fn percent(part: i64, whole: i64) -> i64 {
+    match part {
+        _ if whole <= 0 || part <= 0 => 0,
+        _ if part >= whole => 100,
+        _ => ((part * 100 + whole / 2) / whole).clamp(1, 99),
+    }
+}
+
 /// `18 Nov`: a day in a chart.
 pub fn day(ms: i64) -> String {
     const MONTHS: [&str; 12] =
@@ -464,6 +473,15 @@ mod tests {
             (-1_500_000, "−$1.50"),
         ] {
             assert_eq!(money(microusd), expected);
+        }
+    }
+
+    #[test]
+    fn percentages_are_rounded() {
+        let cases =
+            [(11, 12, 92), (10, 12, 83), (199, 200, 99), (1, 900, 1), (0, 5, 0), (5, 5, 100), (0, 0, 0)];
+        for (part, whole, expected) in cases {
+            assert_eq!(percent(part, whole), expected, "{part} of {whole}");
         }
     }
 

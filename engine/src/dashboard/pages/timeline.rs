@@ -140,9 +140,10 @@ fn said(row: &Value, rows: &[Value], assistant: &str) -> Markup {
                 Ok(value) if value.is_object() || value.is_array() => (json_of(&value, "The tool's answer")),
                 _ => p dir="auto" { code { (text(row, "text")) } },
             } }
-            small.bad[at(row, "is_error") == true] {
-                @if at(row, "is_error") == true { "Failed after " } @else { "After " } (span(took(row, rows)))
-            }
+            @let (failed, took) = (at(row, "is_error") == true, took(row, rows));
+            // On the virtual time of a simulation, tools take none.
+            @if took > 0 { small.bad[failed] { @if failed { "Failed after " } @else { "After " } (span(took)) } }
+            @else if failed { small.bad { "Failed" } }
         },
         "dtmf" => html! { b.caller { "Keys" } div { p { code { (text(row, "text")) } } } },
         _ => html! { b { "Service" } div { p { (text(row, "text")) } } },
