@@ -100,26 +100,9 @@ document.addEventListener(
   true,
 );
 
-/** A control for a property of a schema. */
-function control(name, property) {
-  const label = document.createElement('label');
-  const called = document.createElement('span');
-  called.textContent = name;
-  let input;
-  if (Array.isArray(property.enum)) {
-    input = document.createElement('select');
-    for (const choice of property.enum) input.append(new Option(String(choice).replaceAll('_', ' '), choice));
-  } else {
-    input = document.createElement('input');
-    if (property.maxLength) input.maxLength = property.maxLength;
-    input.dir = 'auto';
-  }
-  input.value = property.default ?? property.enum?.[0] ?? '';
-  label.append(called, input);
-  return label;
-}
+const TYPES = { string: 'text', integer: 'whole number', boolean: 'yes or no', array: 'list' };
 
-/** What the assistant fills in, as the form that the schema describes; the server has drawn it for what is saved. */
+/** What the assistant fills in, as the schema describes it; the server has told it of what is saved. */
 for (const preview of all('[data-preview]')) {
   const field = document.getElementById(preview.dataset.preview);
   field?.addEventListener('input', () => {
@@ -127,15 +110,18 @@ for (const preview of all('[data-preview]')) {
     if (schema === undefined) return;
     const properties = Object.entries(schema?.properties ?? {});
     preview.hidden = properties.length === 0;
-    preview.querySelector('div').replaceChildren(
+    preview.querySelector('dl').replaceChildren(
       ...properties.map(([name, property]) => {
-        const is = Object(property);
-        const label = control(`${name}${[].concat(schema.required ?? []).includes(name) ? ' (required)' : ''}`, is);
-        const input = label.lastChild;
-        if (is.type === 'boolean') input.type = 'checkbox';
-        if (is.type === 'integer' || is.type === 'number') input.type = 'number';
-        if (is.description) label.append(Object.assign(document.createElement('small'), { className: 'help', textContent: is.description }));
-        return label;
+        const { type, enum: choices, description } = Object(property);
+        const kind = Array.isArray(choices) && choices.length ? choices.join(' or ') : typeof type === 'string' ? (TYPES[type] ?? type) : 'any value';
+        const required = [].concat(schema.required ?? []).includes(name) ? ', required' : '';
+        const [pair, term, told, code] = ['div', 'dt', 'dd', 'code'].map((tag) => document.createElement(tag));
+        code.textContent = name;
+        told.dir = 'auto';
+        told.textContent = `${kind}${required}${typeof description === 'string' && description ? ` – ${description}` : ''}`;
+        term.append(code);
+        pair.append(term, told);
+        return pair;
       }),
     );
   });

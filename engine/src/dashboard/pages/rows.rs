@@ -10,6 +10,10 @@ use crate::dashboard::pages::shown::Shown;
 /// Empty rows for whoever has no script to add some.
 const SPARE: usize = 3;
 
+/// What the text of an evaluation is, by its kind; of any other, the first. The stylesheet shows the one of the kind that is
+/// chosen, and hides the role where it is not used, with and without a script.
+const BY_KIND: [(&str, &str); 3] = [("transcript", "Text"), ("tool_call", "Tool"), ("judge", "Criterion")];
+
 /// The rows of a field. `within` names the parts of it that are wrong, such as `evaluations[1].includes`.
 pub fn rows(items: &Value, name: &str, value: &Shown, within: &str) -> Markup {
     let values: Vec<Value> = serde_json::from_str(&value.json()).unwrap_or_default();
@@ -38,7 +42,8 @@ fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str)
                 @let title = Some(text(schema, "title")).filter(|title| !title.is_empty()).map_or_else(|| words(field), str::to_owned);
                 @let invalid = is_wrong(field).then_some("true");
                 label {
-                    span { (title) }
+                    @if field == "includes" { @for (kind, called) in BY_KIND { span class={ "by " (kind) } { (called) } } }
+                    @else { span { (title) } }
                     @if schema.get("enum").is_some() {
                         select name={ (name) "[]." (field) } data-name=(field) aria-invalid=[invalid] {
                             @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
@@ -51,7 +56,7 @@ fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str)
                         }
                     } @else {
                         // An input would take the line breaks out of what the API was given.
-                        textarea rows="1" name={ (name) "[]." (field) } data-name=(field) maxlength=[schema["maxLength"].as_u64()] dir="auto" autocomplete="off" aria-invalid=[invalid] { "\n" (given) }
+                        textarea rows=(given.chars().count() / 90 + 1) name={ (name) "[]." (field) } data-name=(field) maxlength=[schema["maxLength"].as_u64()] dir="auto" autocomplete="off" aria-invalid=[invalid] { "\n" (given) }
                     }
                 }
             }

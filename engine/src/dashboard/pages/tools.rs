@@ -7,7 +7,6 @@ use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, act, destroy, named, sentence};
 use crate::dashboard::pages::parts::{
     Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
-    words,
 };
 use crate::dashboard::pages::{list_of, read_of};
 
@@ -89,26 +88,41 @@ fn fields(form: &Form<'_>) -> Markup {
     }
 }
 
-/// What the assistant fills in, as the form that the schema describes. The script draws it again while it is typed.
+/// What the assistant fills in, as the schema describes it. The script tells it again while it is typed.
 fn preview(schema: &Value) -> Markup {
     let properties = at(schema, "properties").as_object();
     let required = |name: &str| list(schema, "required").iter().any(|other| other == name);
     html! {
-        fieldset.preview disabled data-preview="f-parameters" hidden[properties.is_none_or(Map::is_empty)] {
-            legend { "What the assistant fills in" }
-            div { @for (name, property) in properties.into_iter().flatten() {
-                label {
-                    span { (name) @if required(name) { " (required)" } }
-                    @match text(property, "type") {
-                        _ if at(property, "enum").is_array() => select { @for choice in list(property, "enum") { option { (choice.as_str().map_or_else(|| choice.to_string(), words)) } } },
-                        "boolean" => input type="checkbox";,
-                        "integer" | "number" => input type="number";,
-                        _ => input;,
-                    }
-                    @if !text(property, "description").is_empty() { small.help { (text(property, "description")) } }
-                }
+        div.preview data-preview="f-parameters" hidden[properties.is_none_or(Map::is_empty)] {
+            h3 { "What the assistant fills in" }
+            dl.facts { @for (name, property) in properties.into_iter().flatten() {
+                div { dt { code { (name) } } dd dir="auto" { (told(property, required(name))) } }
             } }
         }
+    }
+}
+
+/// `text, required – The day, such as 2026-11-30`
+fn told(property: &Value, required: bool) -> String {
+    let choices: Vec<String> = list(property, "enum")
+        .iter()
+        .map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned))
+        .collect();
+    let mut told = match text(property, "type") {
+        _ if !choices.is_empty() => choices.join(" or "),
+        "string" => "text".to_owned(),
+        "integer" => "whole number".to_owned(),
+        "boolean" => "yes or no".to_owned(),
+        "array" => "list".to_owned(),
+        "" => "any value".to_owned(),
+        other => other.to_owned(),
+    };
+    if required {
+        told.push_str(", required");
+    }
+    match text(property, "description") {
+        "" => told,
+        description => format!("{told} – {description}"),
     }
 }
 
