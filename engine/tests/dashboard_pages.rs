@@ -152,13 +152,7 @@ fn check(name: &str, page: &Page, case: &Value) {
 #[test]
 fn what_pages_name_exists() {
     // The dashboard's own reads, which are no operations.
-    let own_reads = [
-        "list_sessions",
-        "list_workspaces",
-        "list_people",
-        "list_invitations",
-        "get_invitation",
-    ];
+    let own_reads = ["list_sessions", "list_workspaces", "list_people", "list_invitations", "get_invitation"];
     for page in pages::PAGES {
         for read in page.reads.iter().filter(|read| !own_reads.contains(&read.operation)) {
             let operation = operations::by_id(read.operation).unwrap_or_else(|| panic!("{}", read.operation));
@@ -293,18 +287,49 @@ fn what_was_never_said_is_shown_where_it_is_missing() {
     );
 }
 
-/// The server draws the form that a tool's schema describes, and nothing of it is sent.
+/// The server tells what a tool's schema asks for, and nothing of it looks like a field to fill in.
 #[test]
-fn a_tool_is_previewed_as_a_form() {
+fn a_page_of_a_tool_tells_what_the_assistant_fills_in() {
     let html = render(page_at("/dashboard/tools/{id}"), &cases()["tool"]);
-    let preview = html.split("<fieldset class=\"preview\" disabled").nth(1).expect("a preview");
-    let preview = preview.split("</fieldset>").next().unwrap();
-    for part in
-        ["date (required)", "The day, such as 2026-11-30", "<option>Check-up</option>", "type=\"checkbox\""]
-    {
+    let preview = html.split("<div class=\"preview\"").nth(1).expect("a preview");
+    let preview = preview.split("</dl>").next().unwrap();
+    for part in [
+        "<code>date</code>",
+        "text, required – The day, such as 2026-11-30",
+        "check-up or cleaning",
+        "yes or no",
+    ] {
         assert!(preview.contains(part), "{part}: {preview}");
     }
-    assert!(!preview.contains(" name=") && !preview.starts_with(" hidden"), "{preview}");
+    assert!(!preview.contains("<input") && !preview.contains("<select"), "{preview}");
+    assert!(!preview.starts_with(" hidden"), "{preview}");
+}
+
+/// “Started.” is told as long as it is news, and a page that is read without a script says how it goes on.
+#[test]
+fn what_has_ended_is_not_called_started() {
+    let page = page_at("/dashboard/simulations/batches/{id}");
+    let ended = render(page, &cases()["batch"]);
+    assert!(!ended.contains("Started.") && !ended.contains("<noscript><p"), "{ended}");
+    assert!(ended.contains("class=\"f-bad\""), "the bar shows what failed: {ended}");
+    let mut case = cases().remove("batch-going").unwrap();
+    case["url"] = format!("{}?done=start_simulation_batch", case["url"].as_str().unwrap()).into();
+    case["notice"] = "Started.".into();
+    let going = render(page, &case);
+    assert!(going.contains("Started.") && going.contains("Without JavaScript"), "{going}");
+}
+
+/// Nobody waits in a simulation, and the figures say so.
+#[test]
+fn waits_of_simulated_callers_are_told_as_such() {
+    let mut case = cases().remove("overview").unwrap();
+    let some = render(page_at("/dashboard"), &case);
+    assert!(some.contains("6 of 200 calls were simulated: nobody waited in them"), "{some}");
+    for interval in case["answers"][5]["intervals"].as_array_mut().unwrap() {
+        interval["by_source"] = json!({"simulation": interval["total"]});
+    }
+    let all = render(page_at("/dashboard"), &case);
+    assert!(all.contains("Nobody called"), "{all}");
 }
 
 /// What came back unsaved is asked about before it is left.
@@ -442,6 +467,24 @@ fn pages_to_look_at() {
     for (name, case) in &cases() {
         if let Some(page) = pages::PAGES.iter().find(|page| case["page"] == page.path) {
             std::fs::write(folder.join(format!("{name}.html")), render(page, case)).unwrap();
+            // The longest name that a resource can have, and nowhere to break it.
+            let long = with(case, "answers", with_names(&case["answers"], &"Zahnarzt".repeat(15)));
+            std::fs::write(folder.join(format!("{name}-long.html")), render(page, &long)).unwrap();
         }
+    }
+}
+
+/// Every name in a value replaced.
+fn with_names(value: &Value, name: &str) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(|item| with_names(item, name)).collect(),
+        Value::Object(map) => {
+            let named = |(field, value): (&String, &Value)| {
+                let value = if field == "name" { name.into() } else { with_names(value, name) };
+                (field.clone(), value)
+            };
+            map.iter().map(named).collect()
+        }
+        other => other.clone(),
     }
 }

@@ -145,6 +145,8 @@ impl<'a> Call<'a> {
 /// A page of the dashboard.
 pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
     let title = strip.title.clone();
+    // What goes on: the script follows it.
+    let is_live = content.0.contains(" data-live");
     document(
         &title,
         Some(frame),
@@ -155,7 +157,8 @@ pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
                 div.side {
                     (head(frame, strip))
                     main #content tabindex="-1" data-page=(here(frame)) {
-                        (messages(frame))
+                        (messages(frame, is_live))
+                        @if is_live { noscript { p.help { "Without JavaScript this page does not follow what happens. " a href=(here(frame)) { "Load it again" } " to see how it stands." } } }
                         (content)
                         // `form.edit`: whoever writes it gets what makes it quicker.
                         @if content.0.contains("<form class=\"edit\"") { (module("form.js")) }
@@ -306,10 +309,12 @@ fn api(frame: &Frame, calls: &[Call<'_>], no_call: Option<&str>) -> Markup {
     }
 }
 
-fn messages(frame: &Frame) -> Markup {
+fn messages(frame: &Frame, is_live: bool) -> Markup {
+    // That something was started is told until it is over.
+    let starts = ["start_", "place_"].iter().any(|start| asked(frame, "done").starts_with(start));
     html! {
         @if let Some(problem) = &frame.problem { (problem_summary(frame, problem)) }
-        @if let Some(notice) = &frame.notice { p.notice role="status" { (notice) (queued(frame)) } }
+        @if let Some(notice) = frame.notice.as_ref().filter(|_| is_live || !starts) { p.notice role="status" data-until-over[starts] { (notice) (queued(frame)) } }
         @if let Some(secret) = &frame.secret_once { (secret_once(frame, secret)) }
     }
 }

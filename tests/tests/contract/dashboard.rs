@@ -314,8 +314,9 @@ fn a_batch_has_a_page_that_counts_its_runs() {
         api.settle(run["id"].as_str().unwrap());
     }
     let page = text(&visitor.get(&to));
-    assert!(page.contains("Batch of 3 runs") && page.contains("3 of 3 done"), "{page}");
-    assert!(page.contains("<progress max=\"3\" value=\"3\"") && !page.contains("data-live"), "{page}");
+    assert!(page.contains("Batch of 3 runs – ") && page.contains("3 of 3 done"), "{page}");
+    assert!(page.contains("3 of 3 runs are done") && !page.contains("data-live"), "{page}");
+    assert!(to.contains("done=start_simulation_batch") && !page.contains("Started."), "{page}");
     assert_eq!(page.matches("href=\"/dashboard/simulations/runs/run_").count(), 3, "{page}");
     let nobody = visitor.get("/dashboard/simulations/batches/batch_nobody");
     assert!(nobody.status == 200 && text(&nobody).contains("there never was"), "{nobody:?}");

@@ -101,7 +101,7 @@ function tellTimes(from) {
 }
 
 /** What can be read again: the strip above the page, and its parts but for what is told once. */
-const parts = (from) => [from.querySelector('.head'), ...all('main > :not(.notice, .problem, .once)', from)];
+const parts = (from) => [from.querySelector('.head'), ...all('main > :not(.notice, .problem, .once, noscript)', from)];
 // Each form has a number and a proof of its own whenever it is read.
 const texts = (parts) => parts.map((part) => part.outerHTML.replaceAll(/name="_(once|csrf)" value="[^"]*"/g, ''));
 
@@ -159,6 +159,7 @@ async function follow() {
     ready(document);
     document.dispatchEvent(new Event('replaced'));
   }
+  document.querySelector('[data-until-over]')?.remove();
 }
 
 function ready(from) {

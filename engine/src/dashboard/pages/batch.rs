@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
-    Tone, at, counted, grouped, id, list, number, pages, read, status, text,
+    Tone, at, counted, grouped, id, list, name_of, number, pages, read, status, text,
 };
-use crate::dashboard::pages::{choices_of, runs, simulations};
+use crate::dashboard::pages::{choices_of, read_of, runs, simulations};
 
 /// The runs of the batch in this state: only how many.
 const fn count_of(fixed: &'static [(&'static str, &'static str)]) -> Read {
@@ -28,6 +28,7 @@ pub const PAGE: Page = Page {
         count_of(&[("batch_id", "{id}"), ("status", "queued"), ("limit", "1")]),
         count_of(&[("batch_id", "{id}"), ("status", "running"), ("limit", "1")]),
         choices_of("list_simulations"),
+        read_of("list_assistants"),
     ],
     forms: &[],
     render,
@@ -40,8 +41,11 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let going = queued + running > 0;
     let done = total - queued - running;
     let batch_id = frame.path.rsplit('/').next().unwrap_or_default();
+    // A batch is everything of one assistant. Its name is isolated: it may be written from right to left.
+    let assistant = rows.first().map(|run| name_of(read(answers, 4), text(run, "assistant_id")));
+    let of = assistant.map(|name| format!(" – \u{2068}{name}\u{2069}")).unwrap_or_default();
     let strip = Strip {
-        title: format!("Batch of {}", counted(total, "run")),
+        title: format!("Batch of {}{of}", counted(total, "run")),
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(
             html! { @if going { (status(Tone::Live, "Running")) } @else { (status(Tone::Quiet, "Ended")) } (id(batch_id)) },
@@ -59,7 +63,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                     @if going { " · " (grouped(running)) " running, " (grouped(queued)) " waiting" }
                     (verdicts(rows, total))
                 }
-                progress max=(total.max(1)) value=(done) aria-label="Runs that are done" {}
+                (bar(rows, done, total))
             }
             section.part {
                 @if rows.is_empty() { p.dim { "No runs. They were deleted, or there never was such a batch." } }
@@ -72,14 +76,40 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-/// How many passed and failed, where the page has all of them.
+/// How many passed, how many failed and how many ended in an error, where the page has all of them.
+fn counts(rows: &[Value], total: i64) -> Option<[i64; 3]> {
+    let count = |is: &dyn Fn(&Value) -> bool| rows.iter().map(|run| i64::from(is(run))).sum();
+    (i64::try_from(rows.len()) == Ok(total)).then(|| {
+        [
+            count(&|run| at(run, "passed") == true),
+            count(&|run| at(run, "passed") == false),
+            count(&|run| text(run, "status") == "error"),
+        ]
+    })
+}
+
 fn verdicts(rows: &[Value], total: i64) -> Markup {
-    let of = |passed: bool| rows.iter().filter(|run| at(run, "passed") == passed).count();
-    let broken = rows.iter().filter(|run| text(run, "status") == "error").count();
     html! {
-        @if i64::try_from(rows.len()) == Ok(total) {
-            " · " (of(true)) " passed, " (of(false)) " failed"
+        @if let Some([passed, failed, broken]) = counts(rows, total) {
+            " · " (passed) " passed, " (failed) " failed"
             @if broken > 0 { ", " (broken) " with an error" }
+        }
+    }
+}
+
+/// The runs that are done, by what came of them; of a batch of several pages, only that they are done.
+fn bar(rows: &[Value], done: i64, total: i64) -> Markup {
+    let [passed, failed, broken] = counts(rows, total).unwrap_or_default();
+    let undecided = done - passed - failed - broken;
+    let parts = [("f-good", passed), ("f-bad", failed + broken), ("f-quiet", undecided)];
+    let mut x = 0;
+    let parts = parts.map(|(class, count)| {
+        x += count;
+        (class, x - count, count)
+    });
+    html! {
+        svg.parts viewBox={ "0 0 " (total.max(1)) " 8" } preserveAspectRatio="none" role="img" aria-label={ (grouped(done)) " of " (grouped(total)) " runs are done" } {
+            @for (class, x, count) in parts { @if count > 0 { rect class=(class) x=(x) width=(count) height="8" {} } }
         }
     }
 }

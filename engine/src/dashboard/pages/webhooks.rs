@@ -213,9 +213,9 @@ fn queued(here: &str) -> String {
     format!("{here}?{DELIVERY}={{id}}")
 }
 
-/// Whether a delivery is sent in a moment: the page follows it.
+/// Whether a delivery is sent while somebody waits for it: the page follows it. A receiver can ask for such a pause, too.
 fn is_due(frame: &Frame, delivery: &Value) -> bool {
-    const SOON_MS: i64 = 10_000;
+    const SOON_MS: i64 = 90_000;
     let next_ms = time::from(text(delivery, "next_attempt_at"));
     text(delivery, "status") == "pending" && next_ms.is_none_or(|next_ms| next_ms < frame.now_ms + SOON_MS)
 }
