@@ -156,9 +156,14 @@ async function walk(email, scripts) {
     // Nothing is expected yet, and the row says so.
     await page.getByRole('button', { name: 'Create scenario' }).click();
     await page.getByText('Evaluations, row 1: includes').waitFor();
-    assert.equal(await page.getByLabel('Includes').getAttribute('aria-invalid'), 'true');
+    assert.equal(await page.getByLabel('Text').getAttribute('aria-invalid'), 'true');
     assert.ok(page.url().endsWith('/simulations/scenarios/new'), 'the address is that of the page');
-    await page.getByLabel('Includes').fill('open at ten');
+    await page.getByLabel('Text').fill('open at ten');
+    // What a tool's call needs is its name, and nobody's role.
+    await page.getByLabel('Kind').selectOption('tool_call');
+    assert.equal(await page.getByLabel('Role').isVisible(), false);
+    assert.equal(await page.getByLabel('Tool').inputValue(), 'open at ten');
+    await page.getByLabel('Kind').selectOption('transcript');
     // Another row begins with the choices of the one before, and without its text.
     const last = (name) => page.locator(`.rowform [data-name=${name}]`).last();
     await last('kind').selectOption('transcript_excludes');

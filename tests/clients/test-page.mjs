@@ -24,6 +24,8 @@ const SPEECH = `
   window.word = (at) => speaking.onboundary({ name: 'word', charIndex: at });
   window.spoken = () => { const done = speaking; speaking = null; done.onend(); };
   window.isSpeaking = () => speaking !== null;
+  window.deaf = (error) => listening.onerror({ error });
+  window.mute = () => speaking.onerror({ error: 'synthesis-failed' });
   window.heardIn = () => listening?.lang;
   window.hear = (transcript, isFinal) => listening.onresult({ resultIndex: 0, results: [Object.assign([{ transcript }], { isFinal })] });
 `;
@@ -119,6 +121,19 @@ const checks = {
     await page.until(`${text('problem')}.includes('The microphone is blocked')`);
     await shot(page, 'denied');
     await typed(page);
+  },
+
+  async 'why nothing is spoken does not hide why nobody is heard'(browser) {
+    const page = await browser.open(await link(assistant.id), { first: SPEECH });
+    await talking(page);
+    await page.run(`deaf('audio-capture')`);
+    await page.until(`${text('problem')}.includes('gets no sound from it, so you are not heard')`);
+    await page.run('mute()');
+    await page.until(`${text('problem')}.includes('voice does not speak')`);
+    const told = await page.run(text('problem'));
+    assert.match(told, /you are not heard/);
+    assert.ok(!told.includes('No microphone was found'), 'there is one');
+    await shot(page, 'unheard');
   },
 
   async 'without the Web Speech API, the page says so, and typing works'(browser) {

@@ -3,11 +3,20 @@
   const show = (id, yes) => { at(id).hidden = !yes; };
   const status = (text) => { at("status").textContent = text; };
   const state = (kind, word) => { at("state").dataset.state = kind; at("state").textContent = word; };
-  const problem = (text) => { at("problem").textContent = text; show("problem", text !== ""); };
+  // What does not work, by its part: why nothing is spoken does not hide why nobody is heard.
+  const problems = {};
+  const problem = (text, part = "page") => {
+    problems[part] = text;
+    const all = Object.values(problems).filter(Boolean).join(" ");
+    at("problem").textContent = all;
+    show("problem", all !== "");
+  };
   const clock = (ms) => Math.floor(ms / 60000) + ":" + String(Math.floor(ms / 1000) % 60).padStart(2, "0");
   const MICROPHONE = {
     denied: "The microphone is blocked for this page. Allow it in the browser's address bar or site settings, then press Talk. You can also type.",
     missing: "No microphone was found. Connect one, then press Talk. You can also type.",
+    // It is there, and its level moves.
+    unheard: "The microphone works, but the browser's speech recognition gets no sound from it, so you are not heard. Type below, or open a new link in Chrome, Edge or Safari.",
     insecure: "Browsers give the microphone only to pages on https or localhost. Open the link there, or type.",
   };
   const LINK = {
@@ -79,7 +88,9 @@
   };
   const latency = (row) => {
     if (!row || !saidAt) return;
-    row.note("answered after " + ((performance.now() - saidAt) / 1000).toFixed(1) + " s");
+    const ms = performance.now() - saidAt;
+    // Under what is written at once, it says nothing.
+    if (aloud || ms >= 50) row.note("answered after " + (ms / 1000).toFixed(1) + " s");
     saidAt = 0;
   };
   const send = (message) => { if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
@@ -110,7 +121,7 @@
       send({ type: "heard", index, chars: charsOf(heard) });
       at("speaking").textContent = live ? "listening" : "not connected";
     },
-    fail: problem,
+    fail: (why) => problem(why, "mouth"),
   });
   const ear = newEar({
     interim: (text) => {
@@ -127,7 +138,13 @@
       at("hearing").textContent = "quiet";
       said(text.slice(0, 4000));
     },
-    fail: (why) => { problem(MICROPHONE[why] || why); at("hearing").textContent = "typing"; show("talk", true); },
+    fail: (why) => {
+      problem(MICROPHONE[why] || why, "ear");
+      at("hearing").textContent = "typing";
+      release();
+      show("talk", true);
+      at("talk").disabled = false;
+    },
   });
 
   const tick = () => { at("left").textContent = clock(Math.max(0, endsAt - performance.now())) + " left"; };
@@ -271,7 +288,7 @@
   // The microphone comes before the socket: a link whose microphone was denied is not used up.
   let microphone = null;
   const talk = async () => {
-    problem("");
+    for (const part of Object.keys(problems)) problem("", part);
     at("talk").disabled = true;
     const opening = socket || audioLacks() ? null : newSound(script);
     try {

@@ -91,12 +91,14 @@ const newMouth = (on) => {
 // Listens until it is stopped. `on.interim(text)`, `on.final(text)`, `on.fail(message)`.
 const newEar = (on) => {
   const Recognition = window.SpeechRecognition || window.webkitSpeechRecognition;
+  const REFUSED = "This browser does not allow speech recognition here, so you are not heard. Type below, or open a new link in Chrome, Edge or Safari.";
   const failures = {
-    "not-allowed": "denied",
-    "service-not-allowed": "This browser does not allow speech recognition here. Type below, or open the link in Chrome, Edge or Safari.",
-    "audio-capture": "missing",
-    network: "The browser's speech recognition cannot be reached. Type below; the assistant still speaks.",
-    "language-not-supported": "The browser does not recognise the assistant's language. Type below; the assistant still speaks.",
+    // The page has the microphone by now: what fails is the recognition.
+    "not-allowed": REFUSED,
+    "service-not-allowed": REFUSED,
+    "audio-capture": "unheard",
+    network: "The browser's speech recognition cannot be reached, so you are not heard. Type below.",
+    "language-not-supported": "The browser does not recognise the assistant's language, so you are not heard. Type below.",
   };
   let wanted = false;
   let recognition = null;
