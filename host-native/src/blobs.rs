@@ -16,12 +16,14 @@ const PART: &str = "part";
 #[derive(Debug, Clone)]
 pub struct Files {
     folder: PathBuf,
+    /// Free space that is left to the database: recordings fill a disk a hundred times faster than rows do.
+    leaves_bytes: u64,
 }
 
 impl Files {
-    /// Stores blobs in this folder, which must exist.
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    /// Stores blobs in this folder, which must exist. Nothing is added when less than `leaves_bytes` of its disk are free.
+    pub fn new(folder: &Path, leaves_bytes: u64) -> Self {
+        Self { folder: folder.to_owned(), leaves_bytes }
     }
 
     /// The type of the key guarantees that it cannot escape the folder.
@@ -47,7 +49,16 @@ impl Files {
 
 impl Blobs for Files {
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        self.run_blocking(key, move |root, path| put(root, path, &bytes))
+        let leaves_bytes = self.leaves_bytes;
+        self.run_blocking(key, move |root, path| {
+            if data::free_bytes(root)
+                .is_some_and(|free| free < leaves_bytes.saturating_add(bytes.len() as u64))
+            {
+                let message = "the disk is nearly full: what is left is kept for the database";
+                return Err(io::Error::new(ErrorKind::StorageFull, message));
+            }
+            put(root, path, &bytes)
+        })
     }
 
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {

@@ -27,6 +27,9 @@ use crate::smtp::SmtpMailer;
 use crate::system::{SystemClock, SystemRandom};
 use crate::web_socket_client::WebSocketClient;
 
+/// Recordings leave this many times the database's reserve of the disk to it.
+const BLOBS_LEAVE_RESERVES: u64 = 4;
+
 /// Grace period for claimed jobs after the signal to stop.
 const JOBS_SHUTDOWN_MS: u64 = 10_000;
 
@@ -220,7 +223,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         SmtpMailer::from_settings(config.mail.as_ref())?.map(|mailer| Arc::new(mailer) as Arc<dyn Mailer>);
     let ports = Ports {
         database: Arc::new(Sqlite::open(&data.database(), settings.reserve_bytes)?),
-        blobs: Arc::new(Files::new(data.path())),
+        blobs: Arc::new(Files::new(data.path(), settings.reserve_bytes.saturating_mul(BLOBS_LEAVE_RESERVES))),
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),

@@ -28,7 +28,7 @@ use crate::world::BASE_URL;
 pub fn in_folder(data: &Path) -> Services {
     let folder = DataFolder::open(data).expect("the data folder");
     let database = Sqlite::open(&folder.database(), 0).expect("the database opens");
-    services(Arc::new(database), Arc::new(Files::new(data)))
+    services(Arc::new(database), Arc::new(Files::new(data, 0)))
 }
 
 /// The storage of a Worker behind `direct_access.mjs`.

@@ -44,6 +44,9 @@ const SHOWN: &[&str] = &["test_tool"];
 /// The field that tells one rendered form from another.
 pub(super) const ONCE: &str = "_once";
 
+/// When what the form changes was last changed, as the page was read.
+pub(super) const READ: &str = "_read";
+
 /// Names of the choices after a conflict begin with this: `_use.first_message`.
 pub(super) const USE: &str = "_use.";
 /// The choice for what is saved: the field is not sent.
@@ -227,7 +230,9 @@ async fn returned(
 
 /// What the person typed.
 pub(super) fn typed(fields: &Fields) -> Fields {
-    let is_kept = |name: &str| (!name.starts_with('_') || name == "_revision") && !gives_way(fields, name);
+    let is_kept = |name: &str| {
+        (!name.starts_with('_') || ["_revision", READ].contains(&name)) && !gives_way(fields, name)
+    };
     fields.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
 }
 
@@ -268,6 +273,9 @@ pub(super) async fn run(
                 .collect();
             let (body, not_json) = fields::body(schema, &given);
             problems = not_json;
+            if problems.is_empty() {
+                check_unchanged(visit, session, operation, fields, &body).await?;
+            }
             Some(Value::Object(body))
         }
         None => None,
@@ -283,6 +291,26 @@ pub(super) async fn run(
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
     dispatch::dispatch(visit.api, &mut context, operation, raw).await
+}
+
+/// Refuses to change what somebody else has changed since the page was read, unless it is as this form has it. What has
+/// revisions says that itself.
+async fn check_unchanged(
+    visit: &Visit<'_>,
+    session: &Session,
+    operation: &Operation,
+    fields: &Fields,
+    body: &Map<String, Value>,
+) -> Result<(), Fault> {
+    let Some(read) = paths::value(fields, READ).filter(|read| !read.is_empty()) else { return Ok(()) };
+    let get = operation.id.strip_prefix("update_").map(|noun| format!("get_{noun}"));
+    let Some(get) = get.filter(|get| operations::by_id(get).is_some()) else { return Ok(()) };
+    let id = paths::value(fields, "id").unwrap_or_default();
+    let current = Box::pin(run_by_id(visit, session, &get, &[("id", id)])).await?;
+    if current["updated_at"] == read || body.iter().all(|(name, value)| current[name] == *value) {
+        return Ok(());
+    }
+    Err(Error::new(Code::RevisionConflict, "It was changed since the page was read.").into())
 }
 
 /// Runs an operation by its id, for a form that runs several.

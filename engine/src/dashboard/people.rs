@@ -142,7 +142,18 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
         email = &email,
         now = visit.now_ms
     );
-    let [earlier] = services.read([earlier]).await?;
+    // An account is known by its issuer: the same address at another one is somebody else.
+    let member = sql!(
+        "SELECT a.id FROM memberships AS m JOIN accounts AS a ON a.id = m.account_id
+         WHERE m.workspace_id = :workspace AND a.issuer = :issuer AND a.subject = :email",
+        workspace = &session.workspace_id,
+        issuer = crate::storage::accounts::BY_EMAIL,
+        email = &email
+    );
+    let [earlier, member] = services.read([earlier, member]).await?;
+    if !member.is_empty() {
+        return Err(Error::field("email", "is the address of a member of this workspace").into());
+    }
     // One invitation for an address: the last. Each is a mail, so they are counted when they are sent, too: otherwise a
     // stranger could have one person sent any number of them.
     let replace = sql!(

@@ -244,8 +244,12 @@ fn notice(done: &str) -> Option<String> {
     let known = operations::by_id(done).is_some() || super::forms::OWN.contains(&done);
     let word = match done.split('_').next()? {
         "test" | "redeliver" => "Queued: the delivery is sent in a moment.",
-        "create" | "bind" => "Created.",
-        "update" | "set" | "restore" => "Saved.",
+        "bind" => "The number is bound.",
+        "restore" => "Restored, as a new revision. What was deleted since is not attached.",
+        "invite" => "Invited.",
+        "join" => "You have joined this workspace.",
+        "create" => "Created.",
+        "update" | "set" => "Saved.",
         "delete" | "unbind" => "Deleted.",
         "revoke" => "Revoked.",
         "start" | "place" => "Started.",

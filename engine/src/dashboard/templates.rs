@@ -34,13 +34,22 @@ pub struct Template {
     pub about: &'static str,
     /// The fields of the assistant, by their names in a form.
     pub fields: &'static [(&'static str, &'static str)],
+    /// What it needs besides.
+    pub needs: Option<&'static str>,
     /// What the assistant answers from: name and content.
     pub document: Option<(&'static str, &'static str)>,
 }
 
 /// All of them; the first is the one of a page that names none.
 pub const TEMPLATES: &[Template] = &[
-    Template { key: "blank", name: "Blank", about: "Nothing but the defaults", fields: &[], document: None },
+    Template {
+        key: "blank",
+        name: "Blank",
+        about: "Nothing but the defaults",
+        fields: &[],
+        needs: None,
+        document: None,
+    },
     Template {
         key: "front-desk",
         name: "Front desk",
@@ -53,6 +62,7 @@ pub const TEMPLATES: &[Template] = &[
             ),
             ("first_message", "Blue Door Dental, how can I help?"),
         ],
+        needs: None,
         document: Some((
             "Blue Door Dental (example)",
             "We are open Monday to Friday from nine to five. On Saturday we open at ten and close at one. On Sunday we are closed.\n\nOur address is 14 Mill Lane in Leeds, opposite the library. You can park behind the house.\n\nA check-up costs 60 pounds. A cleaning costs 75 pounds. A filling costs from 120 pounds.\n\nThe emergency number, day and night, is 0113 496 0999.",
@@ -71,6 +81,9 @@ pub const TEMPLATES: &[Template] = &[
             ("first_message", "Swift Parcel. Do you have your parcel number at hand?"),
             ("speech.filler", "One moment, I am looking."),
         ],
+        needs: Some(
+            "It calls a tool “find_parcel”. Create it under Tools, with the address of your service, and attach it here.",
+        ),
         document: None,
     },
 ];

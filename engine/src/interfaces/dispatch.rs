@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::limits::STALE_ATTEMPTS_MAX;
+use crate::base::phone::E164;
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::generated::RequestSchemas;
@@ -131,6 +132,9 @@ fn checked(
     if let (Some(schema), Some(body)) = (&schemas.body, &mut raw.body) {
         problems.extend(validate::problems(schema, body, raw.strictness, Place::Body));
     }
+    if !problems.is_empty() {
+        problems.extend(wrong_number(operation, raw));
+    }
     validate::refuse(&problems)?;
     let body = match raw.body.take() {
         Some(Value::Object(map)) if schemas.body.is_some() => map,
@@ -163,6 +167,13 @@ fn complete(
         }
         _ => error,
     }
+}
+
+/// What is wrong with a telephone number in the path. Alone it is refused by its operation, with a code of its own.
+fn wrong_number(operation: &Operation, raw: &Raw) -> Option<FieldProblem> {
+    let mut named = operation.path_names().zip(&raw.path);
+    let (name, number) = named.find(|(name, _)| *name == "number")?;
+    E164::parse(number).err().map(|error| FieldProblem::new(name, error.to_string()))
 }
 
 /// Query values arrive as texts (REST) or JSON (MCP) and obey the same rules: the wrong form is a 400, a value out of

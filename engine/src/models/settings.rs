@@ -110,10 +110,9 @@ impl ModelSettings {
 /// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
 pub fn provider_of(model: &str) -> Option<&str> {
     let (provider, name) = model.split_once('/')?;
-    let plain =
-        |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
-    // Some servers ignore a slash at either end: it would be another name of the same model, without its price.
-    let whole = !name.starts_with('/') && !name.ends_with('/');
+    let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    // Some servers read these as another name of a model, which has no price then.
+    let whole = name.split('/').all(|part| !["", ".", ".."].contains(&part)) && !name.contains('%');
     (plain(provider) && plain(name) && whole).then_some(provider)
 }
 
@@ -233,7 +232,17 @@ mod tests {
         assert!(catalog.may_cost("local/big") && catalog.may_cost("local/BIG"));
         assert!(!catalog.may_cost("local/bigger"), "another model");
         assert_eq!(catalog.answer_may_cost_microusd("local/bIG", 3_000_000), 5 + 1);
-        for no_name in ["local/Big/", "local//Big", "local/", "local/Big ", "local/Big\u{7f}", "/Big"] {
+        for no_name in [
+            "local/Big/",
+            "local//Big",
+            "local/",
+            "local/Big ",
+            "local/Big\u{7f}",
+            "/Big",
+            "local/./Big",
+            "local/%42ig",
+            "local/Big\u{200b}",
+        ] {
             assert_eq!(provider_of(no_name), None, "{no_name:?}");
         }
         assert_eq!(provider_of("local/org/Big:free"), Some("local"));

@@ -99,8 +99,8 @@ pub fn long_read_of(batch: &[Statement]) -> Option<&str> {
     batch.iter().filter(is_long).find_map(Statement::asker)
 }
 
-/// Whether a batch removes rows or revokes a key, and adds nothing but what that needs (guards, the stored response). A
-/// host without room for data still writes it.
+/// Whether a batch removes rows or recordings or revokes a key, and adds nothing but what that needs (guards, the stored
+/// response). A host without room for data still writes it.
 pub fn only_removes(batch: &[Statement]) -> bool {
     const SMALL: &[&str] = &[
         "SELECT",
@@ -118,8 +118,15 @@ pub fn only_removes(batch: &[Statement]) -> bool {
         let sql = statement.sql.trim_start();
         words.iter().any(|word| sql.starts_with(word))
     };
-    batch.iter().all(|statement| begins(statement, SMALL))
-        && batch.iter().any(|statement| begins(statement, &["DELETE FROM", "UPDATE api_keys"]))
+    const REMOVES: &[&str] = &[
+        "DELETE FROM",
+        "UPDATE api_keys",
+        "UPDATE recordings SET state = 'deleted'",
+        "UPDATE recordings SET state = 'abandoned'",
+    ];
+    // Of the audit log, a change takes back its own entry.
+    let removes = |one: &&Statement| begins(one, REMOVES) && !begins(one, &["DELETE FROM audit_entries"]);
+    batch.iter().all(|statement| begins(statement, SMALL)) && batch.iter().any(|one| removes(&one))
 }
 
 /// Builds a [`Statement`] with named parameters: `sql!("SELECT 1 FROM calls WHERE id = :id AND version = :version",
@@ -277,7 +284,9 @@ mod tests {
         let insert = || sql!("INSERT INTO tools (id) VALUES (:id)", id = "a");
         assert!(only_removes(&[guard(), delete()]));
         assert!(only_removes(&[guard(), sql!("UPDATE api_keys SET revoked_at = :now", now = 1)]));
-        assert!(!only_removes(&[guard(), sql!("UPDATE tools SET name = :name", name = "a")]));
+        let rename = || sql!("UPDATE tools SET name = :name", name = "a");
+        assert!(!only_removes(&[guard(), rename()]));
+        assert!(!only_removes(&[rename(), sql!("DELETE FROM audit_entries WHERE id = :id", id = "a")]));
         assert!(!only_removes(&[delete(), insert()]));
         assert!(!only_removes(&[guard()]));
     }

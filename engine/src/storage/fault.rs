@@ -64,10 +64,17 @@ impl Fault {
             }
             Self::Replay(_) => (internal(), Some("a replay outside of the pipeline".to_owned())),
             Self::Storage(DatabaseError::Unavailable(detail)) => {
-                let message =
-                    "Storage is not available. Try again; a repeat is safe with an Idempotency-Key.";
+                let (message, retry_after_s) = match detail.contains("is full") {
+                    true => (
+                        "The disk of this service is full: until there is room again, it takes nothing but deletions.",
+                        60,
+                    ),
+                    false => {
+                        ("Storage is not available. Try again; a repeat is safe with an Idempotency-Key.", 1)
+                    }
+                };
                 let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(1);
+                error.retry_after_s = Some(retry_after_s);
                 (error, Some(detail))
             }
             Self::Storage(DatabaseError::TooManyWait) => {

@@ -89,15 +89,8 @@ impl Reserve {
         Ok(())
     }
 
-    #[cfg(unix)]
     fn free_bytes(&self) -> Option<u64> {
-        let disk = rustix::fs::statvfs(self.path.parent()?).ok()?;
-        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-    }
-
-    #[cfg(not(unix))]
-    fn free_bytes(&self) -> Option<u64> {
-        None
+        data::free_bytes(self.path.parent()?)
     }
 }
 

@@ -24,16 +24,28 @@ use sidetone_tests::{Created, Reply, World, example};
 fn every_blob_store_conforms_to_the_port() {
     wait(check_guarantees(&MemoryBlobs::default()));
     let folder = Folder::new();
-    wait(check_guarantees(&Files::new(folder.path())));
+    wait(check_guarantees(&Files::new(folder.path(), 0)));
     assert_eq!(files(folder.path()), [""; 0], "no file is left");
     // R2, if the suite runs on the Worker.
     wait(check_guarantees(&*World::new().direct_access().ports().blobs));
 }
 
 #[test]
+fn a_recording_leaves_the_last_of_the_disk_to_the_database() {
+    let folder = Folder::new();
+    let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
+    let key = BlobKey::recording(&workspace, &call, &RecordingId::from_stored("rec_1")).unwrap();
+    let put = |leaves| wait(Files::new(folder.path(), leaves).put(&key, Bytes::from_static(b"whole")));
+    let refused = put(u64::MAX).unwrap_err();
+    assert!(refused.0.contains("kept for the database"), "{refused:?}");
+    assert_eq!(files(folder.path()), [""; 0]);
+    put(1).unwrap();
+}
+
+#[test]
 fn deleting_a_blob_also_deletes_the_remains_of_an_interrupted_put() {
     let folder = Folder::new();
-    let blobs = Files::new(folder.path());
+    let blobs = Files::new(folder.path(), 0);
     let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
     let key = BlobKey::recording(&workspace, &call, &RecordingId::from_stored("rec_1")).unwrap();
     wait(blobs.put(&key, Bytes::from_static(b"whole"))).unwrap();

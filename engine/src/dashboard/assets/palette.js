@@ -34,6 +34,7 @@ const MORE = [
   ['Create persona', '/dashboard/simulations/personas/new'],
   ['People', '/dashboard/people'],
   ['Sessions', '/dashboard/sessions'],
+  ['Switch workspace', '/dashboard/sessions'],
   ['Audit log', '/dashboard/audit'],
   ['Failed calls', '/dashboard/calls?outcome=failed'],
   ['API reference', '/docs'],
@@ -77,7 +78,7 @@ export function open() {
 
 function show() {
   const asked = input.value.trim().toLowerCase();
-  const words = asked.split(/\s+/);
+  const words = asked.replace(/^new\b/, 'create').split(/\s+/);
   shown = entries.filter(([name]) => words.every((word) => name.toLowerCase().includes(word)));
   const kind = KINDS.find(([start]) => asked.startsWith(start));
   if (kind) shown.unshift([`Open ${asked}`, kind[1] + encodeURIComponent(asked), 'id']);

@@ -128,6 +128,7 @@ fn start_from(chosen: &Template) -> Markup {
                     button.button name=(CHOICE) value=(key) formaction={ "/dashboard/do/" (CHOOSE) } formnovalidate aria-current=[(*key == chosen.key).then_some("true")] title=(about) { (name) }
                 }
             }
+            @if let Some(needs) = chosen.needs { p { (needs) } }
             p.help { "What you have typed stays when you choose another one." }
         }
     }

@@ -3,10 +3,11 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::dollars;
-use crate::dashboard::forms::ONCE;
+use crate::dashboard::forms::{ONCE, READ};
 use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
 use crate::dashboard::pages::rows;
+use crate::dashboard::pages::saved_meanwhile::saved_meanwhile;
 use crate::dashboard::pages::shown::Shown;
 use crate::dashboard::paths;
 use crate::operations::by_id;
@@ -77,14 +78,27 @@ impl<'a> Form<'a> {
                 p { "Only admins of " strong dir="auto" { (self.frame.workspace_name) } " can do this. " a href="/dashboard/people" { "People" } " says who they are." }
             };
         }
+        let read = self.read();
         html! {
+            @if read.is_some() { (saved_meanwhile(self.frame, self.current)) }
             form.edit id=(form_id(self.operation)) method="post" action={ "/dashboard/do/" (self.operation) } data-unsaved[self.is_unsaved()] {
                 (carried(self.frame, then))
                 (once(self.frame, self.operation))
                 @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
+                @if let Some(read) = read { input type="hidden" name=(READ) value=(read); }
                 (content)
             }
         }
+    }
+
+    /// When what a form changes was last changed, as its person read it. `None` for what has revisions, which are told
+    /// apart by those, and for what is new.
+    fn read(&self) -> Option<&str> {
+        let typed = self.frame.typed.iter().find(|(name, _)| name == READ);
+        let typed =
+            typed.filter(|_| refused(self.frame) != "revision_conflict").map(|(_, read)| read.as_str());
+        let is_change = self.operation.starts_with("update_") && self.current.get("revision").is_none();
+        is_change.then(|| typed.or_else(|| self.current["updated_at"].as_str())).flatten()
     }
 
     /// A field, by its name in the body (`speech.filler`).
@@ -268,6 +282,15 @@ pub fn destroy(
                 }
             }
         }
+    }
+}
+
+/// What a deletion does to the assistants that use what is deleted.
+pub fn used(what: &str, assistants: usize) -> String {
+    match assistants {
+        0 => "No assistant uses it.".to_owned(),
+        1 => format!("1 assistant has it, and would {what}."),
+        many => format!("{many} assistants have it, and would {what}."),
     }
 }
 

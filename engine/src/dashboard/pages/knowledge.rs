@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, destroy, named};
+use crate::dashboard::pages::form::{Form, destroy, named, used};
 use crate::dashboard::pages::parts::{
     asked, counted, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
@@ -130,7 +130,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             BASE,
             "Delete",
             &named("Delete", text(document, "name")),
-            "Assistants that have it no longer answer from it.",
+            &used("no longer answer from it", users.len()),
         )),
         calls: vec![
             Call::of("get_knowledge_document").at("id", document_id),

@@ -20,6 +20,7 @@ mod people;
 mod personas;
 mod rows;
 mod runs;
+mod saved_meanwhile;
 mod scenarios;
 mod sessions;
 mod settings;

@@ -10,6 +10,7 @@ use crate::dashboard::pages::parts::{
     words,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of};
+use crate::speech::settings::TONE;
 
 /// All numbers, and the carriers' addresses.
 pub const LIST: Page = Page {
@@ -84,7 +85,8 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
                     html! { @for number in numbers {
                         tr {
                             td.fit { strong { (text(number, "number")) } }
-                            td dir="auto" { a href=(link("/dashboard/assistants", text(number, "assistant_id"))) { (name_of(assistants, text(number, "assistant_id"))) } }
+                            td dir="auto" { a href=(link("/dashboard/assistants", text(number, "assistant_id"))) { (name_of(assistants, text(number, "assistant_id"))) }
+                                @if speaks_in_tones(assistants, text(number, "assistant_id")) { span.two { (status(Tone::Warn, "Speaks in test tones")) } } }
                             td.wide { (words(text(number, "provider"))) @if !has_account(frame, text(number, "provider")) { span.two { (status(Tone::Warn, "No account")) } } }
                             td.fit.wide { @match text(number, "last_callback_at") { "" => span.none { "none yet" }, at => (when(frame, at)) } }
                             td.fit { (destroy(frame, "unbind_number", &[("number", text(number, "number"))], BASE, "Unbind", &format!("Unbind {}", text(number, "number")),
@@ -102,6 +104,12 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
 /// Whether calls through this carrier can be answered.
 fn has_account(frame: &Frame, carrier: &str) -> bool {
     frame.carriers.contains(&carrier)
+}
+
+/// Whether callers would hear the tones of the test voice instead of words.
+fn speaks_in_tones(assistants: &Value, id: &str) -> bool {
+    let mut all = list(assistants, "").iter();
+    all.any(|assistant| text(assistant, "id") == id && text(assistant, "voice") == TONE)
 }
 
 fn without_account() -> Markup {

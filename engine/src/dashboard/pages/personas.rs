@@ -64,7 +64,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             simulations::BASE,
             "Delete",
             &named("Delete", text(persona, "name")),
-            "Its simulations and their runs are deleted, too.",
+            "Its simulations are deleted, too. Their runs stay.",
         )),
         calls: vec![
             Call::of("get_simulation_persona").at("id", persona_id),

@@ -151,6 +151,8 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                         ("Mode", html! { (simulations::mode(run)) }),
                         ("Turns", html! { (number(run, "turns")) }),
                         ("Batch", html! { @if text(run, "batch_id").is_empty() { span.none { "–" } } @else { a href=(link("/dashboard/simulations/batches", text(run, "batch_id"))) { "Open the batch" } } }),
+                        ("Scenario", made_of(simulations, simulation_id, "scenario_id", "/dashboard/simulations/scenarios")),
+                        ("Caller", made_of(simulations, simulation_id, "persona_id", "/dashboard/simulations/personas")),
                         ("Seed", html! { (id(&seed)) }),
                         ("Assistant", html! { a href=(link("/dashboard/assistants", text(run, "assistant_id"))) dir="auto" { (assistant) } " revision " (number(run, "assistant_revision")) }),
                         ("Cost", html! { (simulations::cost(run)) }),
@@ -167,11 +169,22 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
+/// The way to what the simulation is made of, as long as there is one.
+fn made_of(simulations: &Value, simulation_id: &str, part: &str, base: &str) -> Markup {
+    let simulation = list(simulations, "").iter().find(|one| text(one, "id") == simulation_id);
+    html! {
+        @match simulation {
+            Some(simulation) => a href=(link(base, text(simulation, part))) { "Open the " (if part == "persona_id" { "persona" } else { "scenario" }) },
+            None => span.none { "deleted" },
+        }
+    }
+}
+
 fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup {
     let passed = evaluations.iter().filter(|one| at(one, "passed") == true).count();
     html! {
         h2 { "Evaluations" @if !evaluations.is_empty() { span.dim { " – " (passed) " of " (evaluations.len()) " passed" } } }
-        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "The scenario has no evaluations, so the run is not decided." } } }
+        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "The scenario has none: a run passes when its conversation ends properly." } } }
         @else {
             (table("Evaluations",
                 html! { th scope="col" { "Result" } th scope="col" { "Criterion" } th.wide scope="col" { "Why" } },

@@ -122,7 +122,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             simulations::BASE,
             "Delete",
             &named("Delete", text(scenario, "name")),
-            "Its simulations and their runs are deleted, too.",
+            "Its simulations are deleted, too. Their runs stay.",
         )),
         calls: vec![
             Call::of("get_simulation_scenario").at("id", scenario_id),

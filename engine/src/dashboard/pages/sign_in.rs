@@ -93,7 +93,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
                     }
                     button.primary { "Sign in" }
                 }
-                p.help { @if *logged { "The log" } @else { "The mail" } " also has a link that does the same. " a href="/dashboard/sign-in" { "Use another address" } }
+                p.help { @if *logged { "The log" } @else { "The mail" } " also has a link that does the same. " a href={ "/dashboard/sign-in?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } { "Use another address" } }
             },
         ),
         SignIn::Link { token, email, problem, csrf } => layout::plain(

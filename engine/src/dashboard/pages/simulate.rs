@@ -28,7 +28,6 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     };
     let problem =
         |name: &str| problems(frame).find(|(field, _)| *field == name).map(|(_, message)| message.to_owned());
-    let greeting = text(assistant, "first_message");
     let strip = Strip {
         title: "Simulate a caller".to_owned(),
         back: Some((&here, text(assistant, "name"))),
@@ -59,8 +58,8 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                 }
                 div.field {
                     label for="f-includes" { "What the assistant must say" }
-                    input #f-includes name="includes" required dir="auto" autocomplete="off" value=(typed("includes", greeting)) aria-describedby="d-includes";
-                    p.help #d-includes { "The run passes if one of its lines contains this." }
+                    input #f-includes name="includes" required dir="auto" autocomplete="off" value=(typed("includes", "")) placeholder="nine to five" aria-describedby="d-includes";
+                    p.help #d-includes { "Words of the right answer. The run passes if one of the assistant's lines contains them." }
                 }
                 (send("Run", &here))
             }

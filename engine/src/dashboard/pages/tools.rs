@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
-use crate::dashboard::pages::form::{Form, act, destroy, named, sentence};
+use crate::dashboard::pages::form::{Form, act, destroy, named, sentence, used};
 use crate::dashboard::pages::parts::{
     Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
 };
@@ -171,7 +171,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             BASE,
             "Delete",
             &named("Delete", text(tool, "name")),
-            "Assistants that have it can no longer call it.",
+            &used("no longer call it", users.len()),
         )),
         calls: vec![
             Call::of("get_tool").at("id", tool_id),

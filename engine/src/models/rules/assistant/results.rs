@@ -51,7 +51,9 @@ fn sentence(result: &ToolResult<'_>) -> String {
         (false, "") => "It is done.".to_owned(),
         (false, text) => ended(&capitalised(text)),
         (true, "") => format!("I could not {} and was not told why.", spoken_name(result.name)),
-        (true, text) => ended(&format!("I could not {} because {text}", spoken_name(result.name))),
+        (true, text) => {
+            ended(&format!("I could not {} because {}", spoken_name(result.name), uncapitalised(text)))
+        }
     }
 }
 
@@ -118,6 +120,17 @@ fn capitalised(text: &str) -> String {
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),
         None => String::new(),
+    }
+}
+
+/// A reason as it continues a sentence: `The key is wrong` begins in lower case, `HTTP 500` and `I` do not.
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 
