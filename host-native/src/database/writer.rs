@@ -17,7 +17,7 @@ use super::waiting_writes::{Closed, WaitingWrites};
 /// Maximum number of batches in one transaction.
 const GROUP_BATCHES_MAX: usize = 256;
 /// When a transaction takes no further batch. Both limit how long the first one waits, and who comes next.
-const GROUP_TIME: Duration = Duration::from_millis(50);
+const GROUP_TIME: Duration = Duration::from_millis(20);
 
 /// How often a full disk is looked at when nothing is to be written.
 const REFILL: Duration = Duration::from_secs(2);

@@ -133,3 +133,39 @@ fn what_both_attached_stays_attached() {
     }
     assert!(!shown.contains("_use."), "nothing to choose: {shown}");
 }
+
+/// A document has no revisions: who meets another's change keeps what they typed, sees what is saved, and decides.
+#[test]
+fn a_document_is_not_overwritten_unseen() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("document"));
+    let api = visitor.api(&world);
+    let document = api.document(20);
+    let page = format!("/dashboard/knowledge/{}", document.id);
+    let hidden = |page: &str, name: &str| {
+        let at = page.find(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+        page[at..].split('"').nth(3).unwrap().to_owned()
+    };
+    let read = hidden(&text(&visitor.get(&page)), "_read");
+    let mut save = |content: &str, read: &str| {
+        let fields =
+            [("id", document.id.as_str()), ("_read", read), ("name", "Prices"), ("content", content)];
+        visitor.act("update_knowledge_document", &page, &fields)
+    };
+    assert_eq!(save("A crown costs 600.", &read).status, 303);
+    // Of a page that was read before that change. A second click on the same button changes nothing.
+    let earlier = "2020-01-01T00:00:00.000Z";
+    assert_eq!(save("A crown costs 600.", earlier).status, 303);
+    let stale = save("A crown costs 700.", earlier);
+    assert_eq!(stale.status, 409);
+    let shown = text(&stale);
+    for told in
+        ["It was changed meanwhile", "Content as it is saved", "A crown costs 600.", ">\nA crown costs 700."]
+    {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    assert_eq!(api.get(format!("/knowledge/{}", document.id)).ok()["content"], "A crown costs 600.");
+    // Who has seen it may save.
+    assert_eq!(save("A crown costs 700.", &hidden(&shown, "_read")).status, 303);
+    assert_eq!(api.get(format!("/knowledge/{}", document.id)).ok()["content"], "A crown costs 700.");
+}

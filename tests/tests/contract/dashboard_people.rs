@@ -175,6 +175,17 @@ fn one_person_is_not_sent_invitations_without_end() {
 }
 
 #[test]
+fn a_member_is_not_invited_again() {
+    let world = World::new();
+    let (anna, ben) = (address("host"), address("guest"));
+    let mut admin = Visitor::signed_in(&world, &anna);
+    let link = admin.invite(&ben, "member");
+    assert_eq!(Visitor::signed_in(&world, &ben).join(&link), 303);
+    let again = admin.act("invite_person", PEOPLE, &[("email", &ben.to_uppercase()), ("role", "member")]);
+    assert!(again.status == 422 && text(&again).contains("is the address of a member"), "{again:?}");
+}
+
+#[test]
 fn the_audit_log_says_who_changed_what() {
     let world = World::new();
     let email = address("auditor");

@@ -84,6 +84,8 @@ fn a_binding_needs_an_assistant_of_the_workspace_and_a_known_carrier() {
     for provider in ["twilio", "telnyx", "plivo", "vonage"] {
         world.put(&path, json!({"assistant_id": mine, "provider": provider})).ok();
     }
+    let wrong = world.put("/numbers/0113", json!({"provider": "twilio"})).refused("validation_failed");
+    wrong.naming(&["assistant_id", "number"]);
     for provider in ["Twilio", "signalwire", ""] {
         world
             .put(&path, json!({"assistant_id": mine, "provider": provider}))
