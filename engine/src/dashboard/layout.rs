@@ -221,7 +221,7 @@ fn rail(frame: &Frame) -> Markup {
                 @for group in PLACES { ul { @for place in *group { li { (entry(frame, place)) } } } }
             }
             div.who title={ (frame.workspace_name) ", " (frame.person_email) } {
-                a dir="auto" href="/dashboard/sessions" title={ (frame.workspace_name) ": switch workspace" } { strong { (frame.workspace_name) } }
+                a dir="auto" href="/dashboard/sessions" { strong { (frame.workspace_name) } }
                 span title=(frame.person_email) { (frame.person_email) }
                 (sign_out(frame))
             }

@@ -110,7 +110,10 @@ impl ModelSettings {
 /// `openai` of `openai/gpt-5`; `None` when the text is not `provider/name`.
 pub fn provider_of(model: &str) -> Option<&str> {
     let (provider, name) = model.split_once('/')?;
-    let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    // Nothing that cannot be seen: zero-width characters, marks of direction.
+    let is_hidden = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !is_hidden(c);
+    let plain = |text: &str| !text.is_empty() && text.chars().all(is_plain);
     // Some servers read these as another name of a model, which has no price then.
     let whole = name.split('/').all(|part| !["", ".", ".."].contains(&part)) && !name.contains('%');
     (plain(provider) && plain(name) && whole).then_some(provider)
