@@ -319,6 +319,22 @@ fn what_has_ended_is_not_called_started() {
     assert!(going.contains("Started.") && going.contains("Without JavaScript"), "{going}");
 }
 
+/// A delivery that is tried again while somebody looks is followed; nobody waits for one that is hours away.
+#[test]
+fn a_page_follows_a_delivery_that_is_tried_again_soon() {
+    let mut case = cases().remove("webhook").unwrap();
+    for delivery in case["answers"][1]["deliveries"].as_array_mut().unwrap() {
+        delivery["status"] = "delivered".into();
+    }
+    for (at, followed) in [("2026-11-24T01:21:00.000Z", true), ("2026-11-24T03:20:00.000Z", false)] {
+        let delivery = &mut case["answers"][1]["deliveries"][0];
+        delivery["status"] = "pending".into();
+        delivery["next_attempt_at"] = at.into();
+        let html = render(page_at("/dashboard/webhooks/{id}"), &case);
+        assert_eq!(html.contains(" data-live"), followed, "{at}");
+    }
+}
+
 /// Nobody waits in a simulation, and the figures say so.
 #[test]
 fn waits_of_simulated_callers_are_told_as_such() {

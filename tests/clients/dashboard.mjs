@@ -292,10 +292,25 @@ async function walk(email, scripts) {
     await go('/dashboard/assistants/new');
     assert.equal(await page.locator('#f-name').inputValue(), '', 'a draft comes back once');
     await twoTabs(context, page, email);
+    await longNames(page);
   }
   const state = await context.storageState();
   await context.close();
   return state;
+}
+
+/** The longest names, with nowhere to break: with them, too, no page may be wider than a telephone. */
+async function longNames(page) {
+  await page.evaluate(async () => {
+    const headers = { 'X-CSRF-Token': document.querySelector('meta[name=csrf]').content, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name: 'Zahnarzt'.repeat(15) });
+    for (const kind of ['assistants', 'knowledge', 'simulations/personas', 'simulations/scenarios']) {
+      for (const { id } of await (await fetch(`/dashboard/api/${kind}`)).json()) {
+        const answer = await fetch(`/dashboard/api/${kind}/${id}`, { method: 'PATCH', headers, body });
+        if (!answer.ok) throw new Error(await answer.text());
+      }
+    }
+  });
 }
 
 /** Another tab opens another workspace while somebody types: the form does nothing there, and is there again in its own. */

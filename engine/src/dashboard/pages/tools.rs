@@ -94,7 +94,7 @@ fn preview(schema: &Value) -> Markup {
     let required = |name: &str| list(schema, "required").iter().any(|other| other == name);
     html! {
         div.preview data-preview="f-parameters" hidden[properties.is_none_or(Map::is_empty)] {
-            h3 { "What the assistant fills in" }
+            h2 { "What the assistant fills in" }
             dl.facts { @for (name, property) in properties.into_iter().flatten() {
                 div { dt { code { (name) } } dd dir="auto" { (told(property, required(name))) } }
             } }
