@@ -156,13 +156,13 @@ async function walk(email, scripts) {
     // Nothing is expected yet, and the row says so.
     await page.getByRole('button', { name: 'Create scenario' }).click();
     await page.getByText('Evaluations, row 1: includes').waitFor();
-    assert.equal(await page.getByLabel('Text').getAttribute('aria-invalid'), 'true');
+    assert.equal(await page.getByRole('textbox', { name: 'Text' }).getAttribute('aria-invalid'), 'true');
     assert.ok(page.url().endsWith('/simulations/scenarios/new'), 'the address is that of the page');
-    await page.getByLabel('Text').fill('open at ten');
+    await page.getByRole('textbox', { name: 'Text' }).fill('open at ten');
     // What a tool's call needs is its name, and nobody's role.
     await page.getByLabel('Kind').selectOption('tool_call');
     assert.equal(await page.getByLabel('Role').isVisible(), false);
-    assert.equal(await page.getByLabel('Tool').inputValue(), 'open at ten');
+    assert.equal(await page.getByRole('textbox', { name: 'Tool' }).inputValue(), 'open at ten');
     await page.getByLabel('Kind').selectOption('transcript');
     // Another row begins with the choices of the one before, and without its text.
     const last = (name) => page.locator(`.rowform [data-name=${name}]`).last();
@@ -303,10 +303,11 @@ async function walk(email, scripts) {
 async function longNames(page) {
   await page.evaluate(async () => {
     const headers = { 'X-CSRF-Token': document.querySelector('meta[name=csrf]').content, 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ name: 'Zahnarzt'.repeat(15) });
+    // 120 characters; names of documents are taken once.
+    let nth = 10_000_000;
     for (const kind of ['assistants', 'knowledge', 'simulations/personas', 'simulations/scenarios']) {
       for (const { id } of await (await fetch(`/dashboard/api/${kind}`)).json()) {
-        const answer = await fetch(`/dashboard/api/${kind}/${id}`, { method: 'PATCH', headers, body });
+        const answer = await fetch(`/dashboard/api/${kind}/${id}`, { method: 'PATCH', headers, body: JSON.stringify({ name: `${'Zahnarzt'.repeat(14)}${(nth += 1)}` }) });
         if (!answer.ok) throw new Error(await answer.text());
       }
     }
