@@ -158,7 +158,7 @@ pub fn page(frame: &Frame, strip: Strip<'_>, content: Markup) -> Markup {
                     (head(frame, strip))
                     main #content tabindex="-1" data-page=(here(frame)) {
                         (messages(frame, is_live))
-                        @if is_live { noscript { p.help { "Without JavaScript this page does not follow what happens. " a href=(here(frame)) { "Load it again" } " to see how it stands." } } }
+                        @if is_live { noscript { p.help { "Without JavaScript, " a href=(here(frame)) { "load this page again" } " to see how it goes on." } } }
                         (content)
                         // `form.edit`: whoever writes it gets what makes it quicker.
                         @if content.0.contains("<form class=\"edit\"") { (module("form.js")) }

@@ -131,6 +131,9 @@ fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
     }
 }
 
+/// So many letters of a name are shown in every column; a title tells the rest of a longer one.
+const FITS: usize = 16;
+
 /// Every simulation, to delete one.
 fn every_one(
     frame: &Frame,
@@ -149,7 +152,7 @@ fn every_one(
                     tr {
                         @for (class, resources, id) in [("cap long", scenarios, "scenario_id"), ("cap wide", personas, "persona_id"), ("cap", assistants, "assistant_id")] {
                             @let name = name_of(resources, text(simulation, id));
-                            td class=(class) dir="auto" title=(name) { (name) }
+                            td class=(class) dir="auto" title=[(name.chars().count() > FITS).then_some(&name)] { (name) }
                         }
                         td.fit { (destroy(frame, "delete_simulation", &[("id", simulation_id)], BASE, "Delete", "Delete 1 simulation", "Its runs are kept. Scenario, persona and assistant stay.")) }
                     }
