@@ -395,7 +395,7 @@ fn around(schema: &Value, name: &str, problem: Option<&Wrong>, control: Markup) 
             div.above {
                 label for=(control_id(name)) { (label(name)) }
                 @if let Some(most) = limit {
-                    small.count data-for=(control_id(name)) data-most=(most) data-bytes[schema.get(MAX_BYTES).is_some()] { "at most " (grouped(most.cast_signed())) }
+                    small.count data-for=(control_id(name)) data-most=(most) data-bytes[schema.get(MAX_BYTES).is_some()] { "at most " (grouped(most.cast_signed())) @if schema.get(MAX_BYTES).is_some() { " bytes" } }
                 }
             }
             (control) (help(schema, name)) (told(name, problem))
