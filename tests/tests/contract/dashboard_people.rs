@@ -178,7 +178,7 @@ fn one_person_is_not_sent_invitations_without_end() {
 #[test]
 fn a_member_is_not_invited_again() {
     let world = World::new();
-    let (anna, ben) = (address("host"), address("guest"));
+    let (anna, ben) = (address("member-host"), address("member"));
     let mut admin = Visitor::signed_in(&world, &anna);
     let link = admin.invite(&ben, "member");
     assert_eq!(Visitor::signed_in(&world, &ben).join(&link), 303);
