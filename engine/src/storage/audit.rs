@@ -43,35 +43,29 @@ impl Change<'_> {
 
     /// The entry of a change with the API key of this hash, in the workspace `:ws`.
     pub fn entry_of_key(&self, services: &Services, hash: &str) -> Statement {
-        let actor = "SELECT k.id, k.name FROM api_keys AS k WHERE k.hash = :hash AND k.workspace_id = :ws";
-        sql!(
-            self.entry(actor),
-            id = self.id,
-            operation = self.operation,
-            subject = self.subject,
-            now = services.now(),
-            hash = hash
-        )
+        const KEY: &str = "SELECT id, name FROM api_keys WHERE hash = :actor AND workspace_id = :ws";
+        self.entry(services, KEY, hash)
     }
 
     /// The same of a person.
     pub fn entry_in_session(&self, services: &Services, account_id: &AccountId) -> Statement {
-        let actor = "SELECT a.id, CASE a.email WHEN '' THEN 'operator' ELSE a.email END AS name FROM accounts AS a WHERE a.id = :account";
+        const PERSON: &str = "SELECT id, CASE email WHEN '' THEN 'operator' ELSE email END AS name FROM accounts WHERE id = :actor";
+        self.entry(services, PERSON, account_id)
+    }
+
+    /// `who` selects id and name of the `:actor`.
+    fn entry(&self, services: &Services, who: &str, actor: &str) -> Statement {
+        let name = self.name();
         sql!(
-            self.entry(actor),
+            format!(
+                "INSERT INTO audit_entries (id, workspace_id, actor, actor_name, operation, subject, subject_name, created_at)
+                 SELECT :id, :ws, who.id, who.name, :operation, :subject, {name}, :now FROM ({who}) AS who"
+            ),
             id = self.id,
             operation = self.operation,
             subject = self.subject,
             now = services.now(),
-            account = account_id
-        )
-    }
-
-    fn entry(&self, actor: &str) -> String {
-        let name = self.name();
-        format!(
-            "INSERT INTO audit_entries (id, workspace_id, actor, actor_name, operation, subject, subject_name, created_at)
-             SELECT :id, :ws, actor.id, actor.name, :operation, :subject, {name}, :now FROM ({actor}) AS actor"
+            actor = actor
         )
     }
 

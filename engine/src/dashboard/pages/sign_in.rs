@@ -2,6 +2,7 @@
 use maud::{Markup, html};
 
 use crate::dashboard::layout;
+use crate::dashboard::paths::with_parameter;
 use crate::dashboard::people::JOIN_PATH;
 
 /// Where somebody is on the way in.
@@ -58,7 +59,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
                 @if next.starts_with(JOIN_PATH) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
                 @if *logged { p { "No mail is set up here: your code will be in the server's log. Ask whoever runs this server for it." } }
                 @if *google {
-                    a.button href={ "/dashboard/sign-in/google?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } {
+                    a.button href=(with_parameter("/dashboard/sign-in/google", "next", next)) {
                         "Continue with Google"
                     }
                     p.or { "or" }
@@ -93,7 +94,7 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
                     }
                     button.primary { "Sign in" }
                 }
-                p.help { @if *logged { "The log" } @else { "The mail" } " also has a link that does the same. " a href={ "/dashboard/sign-in?next=" (form_urlencoded::byte_serialize(next.as_bytes()).collect::<String>()) } { "Use another address" } }
+                p.help { @if *logged { "The log" } @else { "The mail" } " also has a link that does the same. " a href=(with_parameter("/dashboard/sign-in", "next", next)) { "Use another address" } }
             },
         ),
         SignIn::Link { token, email, problem, csrf } => layout::plain(
