@@ -29,7 +29,7 @@
 //! | 3 | header, 24 bits, highest first: 7 bits tag of the utterance (lowest bits of the CRC-32 of its text), 1 bit last packet, 10 bits packet number from zero, 6 bits text length in bytes minus one |
 //! | 1 | lowest byte of the header's CRC-32 |
 //! | 1 to 40 | text in UTF-8, divided between characters |
-//! | 4 | CRC-32 (that of Ethernet and zip) of header and text, highest byte first |
+//! | 4 | CRC-32 (that of Ethernet and zip) of header and text, highest byte first; after the first packet, its lowest 12 bits are XORed with the highest 12 bits of the CRC-32 of the first packet's text |
 //!
 //! The rate is 50 bytes per second within a packet, and about 38 including the overhead for a long text. The first 80 ms of
 //! an utterance suffice to detect it; the last packet is marked, so the decoder does not wait for silence.
@@ -44,7 +44,7 @@
 //!
 //! An utterance is [`ToneHeard::Said`] when its last packet has arrived, with `…` for each gap. It is [`ToneHeard::Garbled`]
 //! when it ended early or no packet could be decoded. Text in `Said` was really sent: every packet is checked, and packets of
-//! different utterances are never combined.
+//! different utterances are not combined: tag and checksum tell all but one pair in half a million apart.
 //!
 //! All arithmetic uses integers, so that a text gives the same samples on every platform.
 mod decoder;

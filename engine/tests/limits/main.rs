@@ -22,6 +22,7 @@ const OF_THE_HOST: &[&str] = &[
     "long reads of one workspace at once (self-hosted)",
     "long reads that wait (self-hosted)",
     "disk space for deletes on a full disk (self-hosted)",
+    "free disk space that recordings leave to the database (self-hosted)",
 ];
 /// Rows without a number of ours: an amount that others choose, or the HTTP library's limit.
 const WITHOUT_CONSTANTS: &[&str] = &["costs in a calendar month (UTC)", "fields in a head (self-hosted)"];
@@ -52,6 +53,10 @@ fn every_row_of_the_table_is_compared_once() {
     let rows = rows(&read(PAGE));
     let mut shown: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
     shown.sort_unstable();
+    let twice: Vec<&[&str]> = shown.windows(2).filter(|two| two[0] == two[1]).collect();
+    assert!(twice.is_empty(), "twice in {PAGE}: {twice:?}");
+    let unknown: Vec<&&str> = shown.iter().filter(|row| !known.contains(row)).collect();
+    assert!(unknown.is_empty(), "compared with nothing: {unknown:?}");
     assert_eq!(shown, known);
 }
 

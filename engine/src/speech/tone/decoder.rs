@@ -72,8 +72,8 @@ struct Utterance {
     tonal: u64,
     /// The step of the last preamble.
     preamble_heard: u64,
-    /// The tag of its packets, once known.
-    tag: Option<u8>,
+    /// The tag of its packets and what marks those after the first, once known.
+    tag: Option<(u8, u32)>,
     /// The number of the next packet.
     next: u16,
     /// The decoded text.
@@ -179,7 +179,7 @@ impl ToneDecoder {
     fn read_packet(&mut self, packet: &Packet, heard: &mut Vec<ToneHeard>) {
         let Some(header) = packet.header else { return };
         let text = packet::text(&packet.bytes);
-        let is_of_another = |utterance: &Utterance| utterance.tag.is_some_and(|tag| tag != header.tag);
+        let is_of_another = |utterance: &Utterance| utterance.tag.is_some_and(|(tag, _)| tag != header.tag);
         if self.utterance.as_ref().is_some_and(is_of_another) {
             if text.is_none() {
                 return;
@@ -189,10 +189,13 @@ impl ToneDecoder {
             self.begin(packet.began, heard);
         }
         let Some(utterance) = &mut self.utterance else { return };
-        if let Some(text) = text {
+        // With the same tag and another mark, the packet is damaged or another speaker's: for this utterance it is lost.
+        if let Some((text, mark)) = text
+            && utterance.tag.is_none_or(|(_, known)| known == mark)
+        {
             // Tones last until the end of the symbol, beyond its window.
             utterance.last_tone = self.step + STEPS_PER_SYMBOL - WINDOW_STEPS;
-            utterance.tag = Some(header.tag);
+            utterance.tag = Some((header.tag, mark));
             utterance.take(header.number, text);
         }
         if header.is_last {

@@ -64,6 +64,23 @@ fn data_is_no_preamble() {
     }
 }
 
+/// Two utterances with the same tag, of which the second outlasts the first.
+#[test]
+fn two_speakers_with_the_same_tag_are_not_mixed() {
+    let one = " oxder  h clo   n   iz s  urnvk  j lmg yv   zq fu ba t rb  n p  dl qaw du";
+    let other = " UL  Q  ZUS VV  B J     A YLO UFC XMZNP Q EOM EPBAOCGY  LW T    ";
+    let mut later = vec![0; 7_398];
+    later.extend(line::gain(&ToneEncoder::speak(other, Rate::Khz8), 0.886_869_945));
+    let mut samples = ToneEncoder::speak(one, Rate::Khz8);
+    samples.resize(samples.len().max(later.len()) + 8_000, 0);
+    let heard = hear(&line::mixed(&samples, &later), Rate::Khz8);
+    let expected = format!("{}…", &one[..40]);
+    assert!(
+        matches!(&heard[..], [ToneHeard::Began, ToneHeard::Said { text, .. }] if *text == expected),
+        "{heard:?}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
