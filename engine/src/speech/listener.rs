@@ -1,6 +1,7 @@
 //! What the person on a line says: joins voice activity, a transcriber, and the decision when a turn ends.
 mod closing;
 mod late;
+mod stalled;
 mod unheard;
 
 use std::collections::VecDeque;
@@ -228,6 +229,7 @@ impl Listener {
 
     /// Time has passed.
     pub fn tick(&mut self, now_ms: i64) {
+        self.hear_what_is_missing(now_ms);
         self.transcriber.tick(now_ms);
         self.understand(now_ms);
     }
@@ -245,7 +247,12 @@ impl Listener {
     /// When [`tick`](Self::tick) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        let own = [self.turn_ends_at_ms(), self.probably_ends_at_ms(), self.unheard.due()];
+        let own = [
+            self.turn_ends_at_ms(),
+            self.probably_ends_at_ms(),
+            self.stalls_at_ms(),
+            self.unheard.due(),
+        ];
         self.transcriber.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 

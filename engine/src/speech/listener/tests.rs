@@ -33,6 +33,18 @@ impl Scene {
         }
     }
 
+    /// Nothing arrives.
+    fn wait(&mut self, ms: i64) {
+        let until_ms = self.now_ms + ms;
+        while self.now_ms < until_ms {
+            self.now_ms += 20;
+            self.listener.tick(self.now_ms);
+            while let Some(heard) = self.listener.poll_heard() {
+                self.heard.push((self.now_ms, heard));
+            }
+        }
+    }
+
     fn transcribed(&self, event: TranscriberEvent) {
         self.script.transcribed(event);
     }
@@ -70,6 +82,34 @@ fn a_turn_ends_after_silence_when_its_words_are_complete() {
     assert_eq!(said.len(), 1, "{:?}", scene.heard);
     assert_eq!(said[0].1, "When do you open?");
     assert!((2_400..2_700).contains(&said[0].0), "{said:?}");
+}
+
+#[test]
+fn a_turn_whose_audio_stops_coming_ends() {
+    let mut scene = Scene::new();
+    scene.hear(500, false);
+    scene.hear(1_500, true);
+    // A line that works may be this late.
+    scene.wait(1_200);
+    assert!(!scene.heard.iter().any(|(_, heard)| *heard == Heard::VoiceEnded), "{:?}", scene.heard);
+    assert!(scene.listener.poll_timeout().is_some_and(|at_ms| at_ms <= 3_500), "it is ticked in time");
+    scene.wait(400);
+    assert!(scene.heard.iter().any(|(_, heard)| *heard == Heard::VoiceEnded), "{:?}", scene.heard);
+    scene.transcribed(TranscriberEvent::Final("When do you open?".into()));
+    scene.wait(1_000);
+    assert_eq!(scene.said().iter().map(|(_, text)| *text).collect::<Vec<_>>(), ["When do you open?"]);
+    let until_ms = scene.heard.iter().find_map(|(_, heard)| match heard {
+        Heard::Said { until_ms, .. } => Some(*until_ms),
+        _ => None,
+    });
+    assert!(until_ms.is_some_and(|until_ms| (1_900..2_100).contains(&until_ms)), "{until_ms:?}");
+    // What comes then is heard as before.
+    scene.hear(200, false);
+    scene.hear(1_000, true);
+    scene.hear(400, false);
+    scene.transcribed(TranscriberEvent::Final("And on Sunday?".into()));
+    scene.hear(2_000, false);
+    assert_eq!(scene.said().len(), 2, "{:?}", scene.heard);
 }
 
 #[test]
