@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use super::Started;
 use super::models::Models;
 use crate::base::limits::{CHECKPOINT_MS, MODEL_TOTAL_MS};
+use crate::base::yielding::yield_now;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::TranscriptRow;
 use crate::jobs::Failure;
@@ -178,6 +179,8 @@ impl<'a> Drive<'a> {
                 Next::CallTools(calls) => self.call_tools(calls).await?,
                 Next::Ask(part) => self.ask(part, &mut models).await?,
             }
+            // Models within the engine answer without waiting: a long run would keep its thread from other workspaces.
+            yield_now().await;
         }
     }
 
