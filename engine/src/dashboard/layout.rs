@@ -61,12 +61,14 @@ pub struct Call<'a> {
     path: Vec<(&'a str, &'a str)>,
     query: Vec<(&'a str, &'a str)>,
     body: Option<Value>,
+    /// The revision that it changes, where it takes one.
+    revision: Option<i64>,
 }
 
 impl<'a> Call<'a> {
     /// A call without values.
     pub fn of(operation: &'a str) -> Self {
-        Self { operation, path: Vec::new(), query: Vec::new(), body: None }
+        Self { operation, path: Vec::new(), query: Vec::new(), body: None, revision: None }
     }
 
     /// With the value of a name in its path.
@@ -95,6 +97,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Only if this revision is the current one.
+    pub fn of_revision(mut self, revision: i64) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
     /// The command for a terminal.
     fn curl(&self, origin: &str) -> Option<String> {
         let operation = by_id(self.operation)?;
@@ -113,6 +121,9 @@ impl<'a> Call<'a> {
         let mut text = format!(
             "curl {verb}'{origin}{path}{mark}{query}' \\\n  -H \"Authorization: Bearer $SIDETONE_KEY\""
         );
+        if let Some(revision) = self.revision {
+            text.push_str(&format!(" \\\n  -H 'If-Match: \"{revision}\"'"));
+        }
         if let Some(body) = &self.body {
             let body = body.to_string().replace('\'', "'\\''");
             text.push_str(&format!(" \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"));
@@ -134,6 +145,9 @@ impl<'a> Call<'a> {
         }
         if let Some(body) = &self.body {
             arguments.insert("data".to_owned(), body.clone());
+        }
+        if let Some(revision) = self.revision {
+            arguments.insert("if_revision".to_owned(), revision.into());
         }
         if operation.spends() {
             arguments.insert("confirm".to_owned(), true.into());

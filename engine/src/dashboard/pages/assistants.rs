@@ -199,6 +199,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("get_assistant").at("id", assistant_id),
             Call::of("update_assistant")
                 .at("id", assistant_id)
+                .of_revision(number(assistant, "revision"))
                 .with(json!({"first_message": text(assistant, "first_message")})),
             Call::of("set_assistant_tools")
                 .at("id", assistant_id)
@@ -245,6 +246,8 @@ struct Attachable {
     name: &'static str,
     operation: &'static str,
     title: &'static str,
+    /// Above the pages of single ones.
+    base: &'static str,
     /// Where the link to make one leads, and what it is called.
     create: (&'static str, &'static str),
 }
@@ -253,6 +256,7 @@ const TOOLS: Attachable = Attachable {
     name: "tool_ids",
     operation: "set_assistant_tools",
     title: "Tools",
+    base: "/dashboard/tools",
     create: ("/dashboard/tools/new", "Create tool"),
 };
 
@@ -260,6 +264,7 @@ const KNOWLEDGE: Attachable = Attachable {
     name: "knowledge_ids",
     operation: "set_assistant_knowledge",
     title: "Knowledge",
+    base: "/dashboard/knowledge",
     create: ("/dashboard/knowledge/new", "Add document"),
 };
 
@@ -270,7 +275,7 @@ fn attach(
     kind: &Attachable,
     resources: &Value,
 ) -> Markup {
-    let Attachable { name, operation, title, create } = *kind;
+    let Attachable { name, operation, title, base, create } = *kind;
     let form = Form::new(frame, operation, assistant).with_typed(typed);
     let (assistant_id, revision) = (text(assistant, "id"), form.revision(name));
     let attached = list(assistant, name);
@@ -282,7 +287,7 @@ fn attach(
             @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
             @else {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
-                    (form.attached(name, resources))
+                    (form.attached(name, resources, base))
                     @if name == KNOWLEDGE.name {
                         p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
                     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::dashboard::dollars;
 use crate::dashboard::forms::{ONCE, READ};
 use crate::dashboard::frame::{Frame, Role};
-use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
+use crate::dashboard::pages::parts::{at, grouped, here, link, list, prose, size, text, words};
 use crate::dashboard::pages::rows;
 use crate::dashboard::pages::saved_meanwhile::saved_meanwhile;
 use crate::dashboard::pages::shown::Shown;
@@ -151,7 +151,7 @@ impl<'a> Form<'a> {
     }
 
     /// Which of the workspace's resources are attached, as check boxes with the resource's name.
-    pub fn attached(&self, name: &str, resources: &Value) -> Markup {
+    pub fn attached(&self, name: &str, resources: &Value, base: &str) -> Markup {
         let chosen = self.value(name);
         html! {
             div.checks {
@@ -161,6 +161,7 @@ impl<'a> Form<'a> {
                         input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
                         span dir="auto" { (text(resource, "name")) }
                         @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
+                        @if chosen.has(text(resource, "id")) { a.help href=(link(base, text(resource, "id"))) aria-label={ "Open " (text(resource, "name")) } { "Open" } }
                     }
                 }
                 // Beyond what could be listed: without their boxes, saving would detach them.

@@ -104,7 +104,7 @@ fn invite(frame: &Frame) -> Markup {
             }
             button.primary { "Invite" }
         }
-        p.help { "Members do everything but keys, spending, limits and people. The invitation can be accepted only by this address." }
+        p.help { "Members do everything but keys, spending, limits, people and the audit log. The invitation can be accepted only by this address." }
         @if !frame.has_mail { p.help { "No mail is set up here (" code { "SIDETONE_SMTP_URL" } " or " code { "SIDETONE_MAIL_URL" } "), so the link of the invitation is shown to you, to hand over. " (WITHOUT_MAIL) } }
     }
 }
