@@ -60,6 +60,7 @@ impl Services {
             delete_sign_ins(now_ms - SIGN_IN_DAY_MS, now_ms),
             delete_oidc_sign_ins(now_ms - SIGN_IN_WINDOW_MS),
             delete_invitations(now_ms),
+            delete_reservations(),
             name_calls_of_events(),
             abandon,
             // What was abandoned is among these.
@@ -78,6 +79,7 @@ impl Services {
             proofs,
             begun,
             invited,
+            reserved,
             named,
             _,
             due,
@@ -94,6 +96,7 @@ impl Services {
             &proofs,
             &begun,
             &invited,
+            &reserved,
             &named,
         ]
         .into_iter()
@@ -158,6 +161,17 @@ fn delete_carrier_tokens(now_ms: i64) -> Statement {
         "DELETE FROM carrier_tokens WHERE (provider, id) IN (
            SELECT provider, id FROM carrier_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
         now = now_ms,
+        most = SWEEP_ROWS_MAX
+    )
+}
+
+/// Those of deleted calls: of an analysis that was under way when its call was deleted, in a process that died.
+fn delete_reservations() -> Statement {
+    sql!(
+        "DELETE FROM spending_reservations WHERE (workspace_id, call_id) IN (
+           SELECT r.workspace_id, r.call_id FROM spending_reservations AS r WHERE NOT EXISTS (
+             SELECT 1 FROM calls AS c WHERE c.workspace_id = r.workspace_id AND c.id = r.call_id)
+           LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
         most = SWEEP_ROWS_MAX
     )
 }

@@ -1,7 +1,7 @@
 //! What a person heard of a line when its playback stopped.
 use super::speakable::Speakable;
 use super::synthesizer::WordTime;
-use super::vocabulary::is_word_by_itself;
+use super::vocabulary::end_of_whole_words;
 
 /// How long a character takes when nothing is known yet: a slow speaker, so that too little counts as heard.
 const CHAR_MS: i64 = 75;
@@ -74,7 +74,7 @@ pub fn heard_text(parts: &[SpokenPart], words: &[WordTime], heard_ms: i64) -> He
                 .max();
             end_of_word(spoken, heard.unwrap_or(0))
         } else {
-            word_before(spoken, proportion(spoken, heard_in_part_ms, whole_ms))
+            end_of_whole_words(spoken, proportion(spoken, heard_in_part_ms, whole_ms))
         };
         text.push_str(part.source.get(..part.spoken.source_offset(end)).unwrap_or_default());
         text.truncate(text.trim_end().len());
@@ -101,17 +101,6 @@ fn proportion(text: &str, part: i64, whole: i64) -> usize {
     let chars = text.chars().count() as i64;
     let heard = usize::try_from(chars.saturating_mul(part) / whole.max(1)).unwrap_or(0);
     text.char_indices().nth(heard).map_or(text.len(), |(place, _)| place)
-}
-
-/// The end of the last word that ends at or before a position.
-fn word_before(text: &str, end: usize) -> usize {
-    let after = &text[end..];
-    let mut rest_of_word = after.chars().take_while(|character| !character.is_whitespace());
-    if after.starts_with(is_word_by_itself) || !rest_of_word.any(char::is_alphanumeric) {
-        return end;
-    }
-    let of_word = text[..end].trim_end_matches(|character: char| !character.is_whitespace());
-    of_word.trim_end().len()
 }
 
 /// The end of a word with the punctuation after it.

@@ -54,6 +54,25 @@ pub const fn is_word_by_itself(character: char) -> bool {
     )
 }
 
+/// The end of the last word that ends at or before a position, which is the border of a character.
+///
+/// ```
+/// use sidetone_engine::speech::vocabulary::end_of_whole_words;
+///
+/// assert_eq!(end_of_whole_words("Good morning.", 9), 4);
+/// assert_eq!(end_of_whole_words("今日は予約できません。", 15), 15);
+/// ```
+#[must_use]
+pub fn end_of_whole_words(text: &str, end: usize) -> usize {
+    let Some((before, after)) = text.split_at_checked(end) else { return text.len() };
+    let is_inside = |character: char| !character.is_whitespace() && !is_word_by_itself(character);
+    // Punctuation alone is no rest of a word.
+    if !after.chars().take_while(|character| is_inside(*character)).any(char::is_alphanumeric) {
+        return end;
+    }
+    before.trim_end_matches(is_inside).trim_end().len()
+}
+
 /// What words of one language say about a conversation. All are written as [`words_of`] gives them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vocabulary {

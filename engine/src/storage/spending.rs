@@ -2,7 +2,8 @@
 //!
 //! A call that may cost something reserves as it starts what it may cost at most, or what is left if that is less, and
 //! may not spend more. The reservation ends with the call, in the batch that adds its costs to the month; a call whose
-//! process died is ended by its job, so no reservation outlives its call. With neither a limit of the workspace nor one
+//! process died is ended by its job. The analysis after a call reserves again and gives back as it is answered; what a
+//! process left that died over the analysis of a call that was deleted meanwhile, the sweep gives back. With neither a limit of the workspace nor one
 //! of the operator, nothing is reserved.
 pub mod budget;
 

@@ -131,6 +131,11 @@ impl World {
     /// Stores [`example::recording`] of an ended call, as if it had been recorded while the call ran. What an earlier
     /// attempt has begun is given up.
     pub fn store(&self, call_id: &str, file: &[u8]) -> Result<(), Fault> {
+        self.store_trying(call_id, file, 1)
+    }
+
+    /// The same, where each segment is tried so many times.
+    pub fn store_trying(&self, call_id: &str, file: &[u8], tries: usize) -> Result<(), Fault> {
         let (engine, workspace_id) = (self.direct_access(), self.workspace_id());
         let (call_id, now_ms) = (CallId::from_stored(call_id), engine.ports().clock.now_ms());
         let set =
@@ -144,7 +149,13 @@ impl World {
             let mut recording = Recording::new(&engine, &workspace_id, &call_id, rate);
             for frames in frames.chunks(segment) {
                 let segment = Segment { rate, frames: frames.to_vec(), missing_ms: 0 };
-                recording = recording.write(&engine, &segment).await?;
+                let mut stored = recording.clone().write(&engine, &segment).await;
+                for _ in 1..tries {
+                    if stored.is_err() {
+                        stored = recording.clone().write(&engine, &segment).await;
+                    }
+                }
+                recording = stored?;
             }
             let end = recordings::end(&workspace_id, &call_id, Some(duration_ms), now_ms);
             engine.ports().database.write(end.to_vec()).await?;

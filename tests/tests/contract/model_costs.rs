@@ -33,6 +33,11 @@ impl ModelRequests {
 
 /// A service whose storage fails on the second write after the first analysis is requested.
 fn world() -> (World, Arc<ModelRequests>, Created) {
+    failing_at(Some(2))
+}
+
+/// A service whose storage fails on this write after the first analysis is requested.
+fn failing_at(write: Option<usize>) -> (World, Arc<ModelRequests>, Created) {
     let database = Arc::new(FaultyDatabase::default());
     let rates = r#"{"openai/m": {"input_microusd_per_1m_tokens": 1000000, "output_microusd_per_1m_tokens": 1000000}}"#;
     let settings = [("SIDETONE_OPENAI_API_KEY", "sk-hush"), ("SIDETONE_MODELS", rates)];
@@ -43,8 +48,10 @@ fn world() -> (World, Arc<ModelRequests>, Created) {
         counts.total.fetch_add(1, Ordering::SeqCst);
         let mut words = "It is on its way.";
         if String::from_utf8_lossy(&request.body).contains("You look back") {
-            if counts.analyses.fetch_add(1, Ordering::SeqCst) == 0 {
-                database.fail_write(2, StorageFault::Before);
+            if counts.analyses.fetch_add(1, Ordering::SeqCst) == 0
+                && let Some(write) = write
+            {
+                database.fail_write(write, StorageFault::Before);
             }
             words = r#"{"summary": "An order.", "sentiment": "neutral"}"#;
         }
@@ -114,6 +121,33 @@ fn a_repeated_analysis_is_charged_again() {
     assert_eq!(world.settled_call(&call_id)["analysis"]["method"], "model");
     assert_eq!(requests.analyses(), 2);
     assert_eq!(this_month(&world), json!(requests.total() * REQUEST_MICROUSD));
+}
+
+/// A call that is deleted while it is analyzed holds no money back, not even if the process dies over it.
+#[test]
+fn a_call_that_is_deleted_during_its_analysis_holds_no_money() {
+    for fails_at in [None, Some(2)] {
+        let (world, requests, assistant) = failing_at(fails_at);
+        world.patch("/workspace", json!({"monthly_spend_limit_microusd": 5_000})).ok();
+        let mut client = world.start_conversation(&assistant.id);
+        let call_id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
+        client.say("Where is order A-17?");
+        client.hear();
+        let (other, path) = (world.clone(), format!("/calls/{call_id}"));
+        client.send(r#"{"type": "hang_up"}"#);
+        client.rest();
+        let sandbox = world.sandbox().unwrap();
+        sandbox.meanwhile(move || {
+            other.delete(&path).empty();
+        });
+        incidents(&world);
+        assert_eq!(requests.analyses(), 1);
+        world.get(format!("/calls/{call_id}")).refused("not_found");
+        let reserved = || world.get("/workspace").ok()["reserved_microusd"].as_i64().unwrap();
+        assert_eq!(reserved() > 0, fails_at.is_some());
+        while block_on(sandbox.services().sweep()).unwrap().more {}
+        assert_eq!(reserved(), 0);
+    }
 }
 
 /// Runs due jobs once; returns the number of failures.

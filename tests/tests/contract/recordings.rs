@@ -342,6 +342,26 @@ fn storing_interrupted_at_any_write_is_completed_by_a_retry_with_one_blob() {
 }
 
 #[test]
+fn a_segment_whose_write_is_repeated_is_stored_once() {
+    let plain = World::over_both(Arc::new(FaultyDatabase::default()), Arc::new(MemoryBlobs::default()));
+    let expected = plain.a_recorded_call();
+    let waveform = |world: &World, id: &str| world.get(format!("/calls/{id}/waveform")).ok().json;
+    for fault in [StorageFault::Before, StorageFault::Half, StorageFault::After] {
+        // The row, the segment.
+        for write in 2..=3 {
+            let database = Arc::new(FaultyDatabase::default());
+            let world = World::over_both(database.clone(), Arc::new(MemoryBlobs::default()));
+            let call = world.a_call();
+            database.fail_write(write, fault);
+            world.store_trying(&call.id, &example::recording(16_000), 2).unwrap();
+            let recording = world.get(format!("/calls/{}/recording", call.id)).ok().body;
+            assert!(recording == example::recording(16_000), "{fault:?} {write}");
+            assert_eq!(waveform(&world, &call.id), waveform(&plain, &expected.id), "{fault:?} {write}");
+        }
+    }
+}
+
+#[test]
 fn of_two_concurrent_attempts_one_is_stored() {
     let (world, blobs) = unreliable();
     let call = world.a_call();

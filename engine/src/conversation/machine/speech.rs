@@ -6,6 +6,7 @@ use super::{Conversation, Output};
 use crate::base::text::{casefold, truncate};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
+use crate::speech::vocabulary::end_of_whole_words;
 
 /// A line that is being played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,9 +221,5 @@ pub(super) fn size_with_cut_row(row: &mut TranscriptRow, others: usize) -> usize
 fn heard_part(text: &str, permille: u32) -> &str {
     let bytes = (text.len() as u64).saturating_mul(u64::from(permille)) / 1_000;
     let end = text.floor_char_boundary(usize::try_from(bytes).unwrap_or(text.len()));
-    let (heard, rest) = text.split_at(end);
-    match rest.starts_with(char::is_whitespace) || rest.is_empty() {
-        true => heard.trim_end(),
-        false => heard.rfind(char::is_whitespace).map_or("", |place| heard[..place].trim_end()),
-    }
+    text[..end_of_whole_words(text, end)].trim_end()
 }

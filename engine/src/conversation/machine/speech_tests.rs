@@ -18,6 +18,21 @@ fn a_line_is_cut_after_the_end_of_the_conversation() {
     assert_eq!((call.ended(), call.offset_ms()), (Some(EndedReason::UserHungUp), 3_000));
 }
 
+/// Scripts without spaces are cut between their words, too.
+#[test]
+fn a_line_without_spaces_is_cut_where_it_was_heard() {
+    for (line, permille, heard) in [
+        ("今日は予約できません。", 455, "今日は予約"),
+        ("您好，请稍等。", 400, "您好"),
+        ("予約はOK できます。", 440, "予約は"),
+        ("Good morning, 田中さん。", 630, "Good morning, 田"),
+    ] {
+        let mut call = spoken(line);
+        call.handle(3_000, Input::Interrupted { heard_permille: permille });
+        assert_eq!(call.transcript()[0].text, heard, "{line}");
+    }
+}
+
 #[test]
 fn an_end_that_is_found_late_was_at_its_own_time() {
     let mut call = spoken(LINE);

@@ -67,10 +67,13 @@ impl Recording {
         segment.frames.iter().for_each(|frame| peaks.push(*frame));
         self.segments += 1;
         self.frames += segment.frames.len() as u64;
+        // A write whose answer was lost finds its own result.
         let stored = sql!(
             "UPDATE recordings SET segments = :segments, size_bytes = :size_bytes, duration_ms = :duration_ms,
-             missing_ms = :missing_ms, peaks = COALESCE(peaks || ',', '') || :peaks
-             WHERE workspace_id = :workspace_id AND id = :id AND state = 'writing' AND segments < :segments RETURNING id",
+             missing_ms = :missing_ms, peaks = CASE WHEN segments < :segments
+               THEN COALESCE(peaks || ',', '') || :peaks ELSE peaks END
+             WHERE workspace_id = :workspace_id AND id = :id AND state = 'writing'
+               AND (segments < :segments OR segments = :segments AND size_bytes = :size_bytes) RETURNING id",
             workspace_id = &self.workspace_id,
             id = &self.id,
             segments = self.segments as i64,
