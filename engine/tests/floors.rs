@@ -44,6 +44,27 @@ fn modules_import_from_their_own_floor_or_below() {
     assert!(broken.is_empty(), "imports that go up:\n{}", broken.join("\n"));
 }
 
+/// The chapter of ARCHITECTURE.md that says where things are names only files that exist.
+#[test]
+fn what_the_map_names_exists() {
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = fs::read_to_string(engine.join("../ARCHITECTURE.md")).unwrap();
+    let (_, chapter) = map.split_once("\n## Where do I find").unwrap();
+    let chapter = chapter.split("\n## ").next().unwrap();
+    let is_path = |word: &&str| {
+        let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+        is_plain
+            && (word.ends_with('/') || word.contains('/') && word.rsplit('/').next().unwrap().contains('.'))
+    };
+    let paths: Vec<&str> = chapter.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(paths.len() > 100, "{paths:?}");
+    let exists = |path: &str| {
+        ["src", "..", "src/dashboard", "src/storage"].iter().any(|base| engine.join(base).join(path).exists())
+    };
+    let missing: Vec<&&str> = paths.iter().filter(|path| !exists(path)).collect();
+    assert!(missing.is_empty(), "named in ARCHITECTURE.md and not there: {missing:?}");
+}
+
 #[test]
 fn an_import_that_goes_up_is_named_by_file_line_and_rule() {
     let text = "use crate::base::ids;\n\nuse crate::{\n    base::text,\n    jobs::Turn,\n};\n";

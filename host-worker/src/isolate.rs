@@ -59,7 +59,8 @@ const RUNS: &str = "JOBS";
 const CALLS: &str = "CALLS";
 /// The binding of the queue for deliveries to webhooks.
 const DELIVERIES: &str = "DELIVERIES";
-/// A placeholder for the public URL before the first request; jobs do not use the URL.
+/// A placeholder for the public URL before the first request. Without SIDETONE_BASE_URL it is in the links of what a job tells
+/// webhooks, when the cron or a queue started the isolate.
 const PLACEHOLDER_URL: &str = "http://localhost";
 
 /// Why the service cannot be created.

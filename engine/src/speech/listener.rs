@@ -247,12 +247,8 @@ impl Listener {
     /// When [`tick`](Self::tick) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        let own = [
-            self.turn_ends_at_ms(),
-            self.probably_ends_at_ms(),
-            self.stalls_at_ms(),
-            self.unheard.due(),
-        ];
+        let own =
+            [self.turn_ends_at_ms(), self.probably_ends_at_ms(), self.stalls_at_ms(), self.unheard.due()];
         self.transcriber.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 

@@ -3,8 +3,9 @@
 //! The audio is in segments, a blob each, and what they contain is in a row (`in_segments`): a conversation is recorded
 //! while it runs, and a voice run when it is over. A blob is reachable only through a row in the state `ready`, so the row
 //! is written before the blobs and outlives them: [`Recording`] writes the row (`writing`) and the segments, [`end`] the
-//! row (`ready`); deleting writes the row (`deleted`), then removes the blobs; the sweep removes what a crash in between
-//! leaves behind. No recording is served while it is written, and no blob stays for ever.
+//! row (`ready`); deleting writes the row (`deleted`), then removes the blobs. A live call that is ended after a crash has its
+//! segments so far as its recording; what a crashed voice run had stored is given up (`abandoned`), because the run is
+//! repeated, and the sweep removes it. No recording is served while it is written, and no blob stays for ever.
 mod in_segments;
 mod read;
 mod sweep;

@@ -1,5 +1,7 @@
 //! Checks an id token (OpenID Connect Core, 3.1.3.7): RS256 and nothing else, by a key of the provider, for us, now, and
 //! for the sign-in that was begun here.
+use std::ops::RangeInclusive;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
@@ -13,6 +15,8 @@ use crate::services::Services;
 const SKEW_MS: i64 = 60_000;
 /// Characters of an issuer's name for a person (OpenID Connect Core, 2).
 const SUBJECT_CHARS_MAX: usize = 255;
+/// Lengths of a provider's key: shorter ones are broken, longer ones cost time.
+const KEY_BITS: RangeInclusive<usize> = 2_048..=8_192;
 /// Google says both.
 const GOOGLE: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
 
@@ -92,6 +96,9 @@ pub(super) async fn verify(
     }
     let key = find(keys, header.kid.as_deref()).ok_or("the id token's key is unknown")?;
     let (n, e) = (decoded(&key.n)?, decoded(&key.e)?);
+    if !KEY_BITS.contains(&length_bits(&n)) {
+        return Err("the id token's key is too short or too long");
+    }
     if !services.ports().keys.verify_rs256(&n, &e, Bytes::from(signed.to_owned()), &signature).await {
         return Err("the id token's signature is wrong");
     }
@@ -102,6 +109,13 @@ pub(super) async fn verify(
         return Err("the id token names nobody");
     }
     Ok(claims)
+}
+
+/// The length of a big-endian number.
+fn length_bits(number: &[u8]) -> usize {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    let first = number.get(zeros).map_or(0, |byte| byte.leading_zeros());
+    (number.len() - zeros) * 8 - first as usize
 }
 
 fn find<'a>(keys: &'a [Key], kid: Option<&str>) -> Option<&'a Key> {
