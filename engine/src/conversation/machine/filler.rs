@@ -82,7 +82,10 @@ mod tests {
         let mut call = waiting(true, "", 1_000);
         call.handle(2_500, Input::Tick);
         call.handle(3_000, Input::Interrupted { heard_permille: 400 });
-        assert_eq!((call.transcript()[2].text.as_str(), call.transcript()[2].interrupted), ("One", true));
+        assert_eq!(
+            (call.transcript()[2].text.as_str(), call.transcript()[2].interrupted),
+            ("One moment", true)
+        );
         call.handle(3_200, user("Hurry up."));
         assert!(call.is_calling("c_t1"));
         assert_eq!(call.history().len(), 2, "{:?}", call.history());
