@@ -227,7 +227,7 @@ impl Player {
     /// Discards all lines; returns how far each had come.
     pub fn cut(&mut self, now_ms: i64) -> Vec<LineProgress> {
         self.advance(now_ms);
-        let progress = self.progress(now_ms);
+        let progress = self.lines.iter().map(|line| self.progress_of(line, self.heard)).collect();
         self.discard_sent(now_ms);
         self.heard += self.unheard.len() as i64;
         self.heard_frames_then = self.heard;
@@ -258,7 +258,18 @@ impl Player {
     #[must_use]
     pub fn progress(&self, at_ms: i64) -> Vec<LineProgress> {
         let heard = self.heard_by(at_ms);
-        self.lines.iter().map(|line| self.progress_of(line, heard)).collect()
+        let then = |line: &Line| {
+            let mut progress = self.progress_of(line, heard);
+            // Marks came back since then. What was heard after it has its times.
+            if let Some(since_ms) = line.heard_until_ms.map(|until_ms| until_ms - at_ms).filter(|ms| *ms > 0)
+            {
+                let by_now_ms = self.progress_of(line, self.heard).heard_ms;
+                let then_ms = (by_now_ms - since_ms).max(0) / FRAME_MS * FRAME_MS;
+                progress.heard_ms = progress.heard_ms.min(then_ms);
+            }
+            progress
+        };
+        self.lines.iter().map(then).collect()
     }
 
     /// When the playback of a line began, once a frame of it was heard; as in the recording.

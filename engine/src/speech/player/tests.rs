@@ -92,6 +92,19 @@ fn a_line_that_plays_late_is_recorded_late() {
     assert_eq!(seconds_over([1_600, 2_600, 3_600, 4_600])[3], 4_600);
 }
 
+/// The end of a call is noticed after it, and the line has played on.
+#[test]
+fn progress_in_the_past_counts_no_later_marks() {
+    let mut player = spoken(4_000);
+    flush(&mut player, 0);
+    for mark in 1..=3 {
+        player.played(mark * 1_000, mark as u64);
+        player.take_heard(mark * 1_000).count();
+    }
+    let heard_ms = |at_ms| player.progress(at_ms)[0].heard_ms;
+    assert_eq!([0, 10, 1_500, 2_999, 3_000, 3_250].map(heard_ms), [0, 0, 1_500, 2_980, 3_000, 3_240]);
+}
+
 #[test]
 fn a_paused_line_goes_on_where_it_stopped() {
     let mut player = spoken(1_000);

@@ -283,10 +283,17 @@ impl Exchange {
         }
     }
 
-    /// Whether a second attempt helps: the server was not reached, or failed before any audio.
+    /// Whether a second attempt helps: the server was not reached, was busy, or failed before any audio.
     fn is_worth_repeating(&self, arrival: &Arrival) -> bool {
-        let is_server_error = matches!((arrival, &self.body), (Arrival::End, Body::Error(500.., _)));
-        !self.has_audio && (is_server_error || matches!(arrival, Arrival::Failed(ExchangeFailure::Broken(_))))
+        let is_worth = match (arrival, &self.body) {
+            (Arrival::End, Body::Error(500.., _)) | (Arrival::Failed(ExchangeFailure::Broken(_)), _) => true,
+            // An account that has nothing left is no busy server.
+            (Arrival::End, Body::Error(429, body)) => {
+                refused(PROVIDER, 429, &String::from_utf8_lossy(body)).is_temporary
+            }
+            _ => false,
+        };
+        is_worth && !self.has_audio
     }
 }
 

@@ -124,6 +124,14 @@ fn a_server_that_fails_once_is_asked_again() {
     }
     assert_eq!(bench.failure(2).message, "The speech server answered with status 503");
     assert_eq!(bench.requests().len(), 4);
+    bench.line(3, "Three.");
+    for (id, body) in [(4, &b"slow down"[..]), (5, b"You exceeded your current quota")] {
+        bench.head(id, 429, "text/plain");
+        bench.body(id, body);
+        bench.arrive(id, Arrival::End);
+    }
+    assert!(!bench.failure(3).is_temporary);
+    assert_eq!(bench.requests().len(), 2, "an account without money is not asked again");
 }
 
 #[test]
