@@ -66,7 +66,7 @@ async function walk(email, scripts) {
   await page.locator('#f-name').fill('');
   await page.locator('#f-first_message').fill('Good morning.');
   await save(page);
-  await page.getByText('Nothing was saved').waitFor();
+  await page.getByText('Nothing was changed').waitFor();
   assert.equal(await page.locator('#f-first_message').inputValue(), 'Good morning.');
   assert.equal(await page.locator('.problem a').getAttribute('href'), '#f-name');
 

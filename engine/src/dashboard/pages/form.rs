@@ -157,11 +157,14 @@ impl<'a> Form<'a> {
             div.checks {
                 @for resource in list(resources, "") {
                     @let bytes = at(resource, "size_bytes").as_i64();
-                    label.check {
-                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
-                        span dir="auto" { (text(resource, "name")) }
-                        @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
-                        @if chosen.has(text(resource, "id")) { a.help href=(link(base, text(resource, "id"))) aria-label={ "Open " (text(resource, "name")) } { "Open" } }
+                    @let is_chosen = chosen.has(text(resource, "id"));
+                    div.check {
+                        label.check {
+                            input type="checkbox" name=(name) value=(text(resource, "id")) checked[is_chosen] data-bytes=[bytes];
+                            span dir="auto" { (text(resource, "name")) }
+                            @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
+                        }
+                        @if is_chosen { a.help href=(link(base, text(resource, "id"))) { "Open" span.vh { " " (text(resource, "name")) } } }
                     }
                 }
                 // Beyond what could be listed: without their boxes, saving would detach them.
