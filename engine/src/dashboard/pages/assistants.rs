@@ -246,8 +246,6 @@ struct Attachable {
     name: &'static str,
     operation: &'static str,
     title: &'static str,
-    /// Above the pages of single ones.
-    base: &'static str,
     /// Where the link to make one leads, and what it is called.
     create: (&'static str, &'static str),
 }
@@ -256,7 +254,6 @@ const TOOLS: Attachable = Attachable {
     name: "tool_ids",
     operation: "set_assistant_tools",
     title: "Tools",
-    base: "/dashboard/tools",
     create: ("/dashboard/tools/new", "Create tool"),
 };
 
@@ -264,7 +261,6 @@ const KNOWLEDGE: Attachable = Attachable {
     name: "knowledge_ids",
     operation: "set_assistant_knowledge",
     title: "Knowledge",
-    base: "/dashboard/knowledge",
     create: ("/dashboard/knowledge/new", "Add document"),
 };
 
@@ -275,7 +271,7 @@ fn attach(
     kind: &Attachable,
     resources: &Value,
 ) -> Markup {
-    let Attachable { name, operation, title, base, create } = *kind;
+    let Attachable { name, operation, title, create } = *kind;
     let form = Form::new(frame, operation, assistant).with_typed(typed);
     let (assistant_id, revision) = (text(assistant, "id"), form.revision(name));
     let attached = list(assistant, name);
@@ -287,7 +283,7 @@ fn attach(
             @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
             @else {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
-                    (form.attached(name, resources, base))
+                    (form.attached(name, resources))
                     @if name == KNOWLEDGE.name {
                         p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
                     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::dashboard::dollars;
 use crate::dashboard::forms::{ONCE, READ};
 use crate::dashboard::frame::{Frame, Role};
-use crate::dashboard::pages::parts::{at, grouped, here, link, list, prose, size, text, words};
+use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};
 use crate::dashboard::pages::rows;
 use crate::dashboard::pages::saved_meanwhile::saved_meanwhile;
 use crate::dashboard::pages::shown::Shown;
@@ -151,20 +151,16 @@ impl<'a> Form<'a> {
     }
 
     /// Which of the workspace's resources are attached, as check boxes with the resource's name.
-    pub fn attached(&self, name: &str, resources: &Value, base: &str) -> Markup {
+    pub fn attached(&self, name: &str, resources: &Value) -> Markup {
         let chosen = self.value(name);
         html! {
             div.checks {
                 @for resource in list(resources, "") {
                     @let bytes = at(resource, "size_bytes").as_i64();
-                    @let is_chosen = chosen.has(text(resource, "id"));
-                    div.check {
-                        label.check {
-                            input type="checkbox" name=(name) value=(text(resource, "id")) checked[is_chosen] data-bytes=[bytes];
-                            span dir="auto" { (text(resource, "name")) }
-                            @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
-                        }
-                        @if is_chosen { a.help href=(link(base, text(resource, "id"))) { "Open" span.vh { " " (text(resource, "name")) } } }
+                    label.check {
+                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
+                        span dir="auto" { (text(resource, "name")) }
+                        @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
                     }
                 }
                 // Beyond what could be listed: without their boxes, saving would detach them.
