@@ -44,22 +44,23 @@ impl Visitor {
     /// Asks for a code and reads it from the log.
     #[track_caller]
     pub fn ask_for_code(&mut self, email: &str) -> String {
+        let told = told_code(email);
+        let before = self.world.count_logged(&told);
         let reply = self.submit("/dashboard/sign-in", "/dashboard/sign-in", &[("email", email)]);
         assert_eq!(reply.status, 303, "{reply:?}");
-        self.code_of(email)
+        code_in(&self.world.logged_after(&told, before))
     }
 
     /// The last code for an address.
     #[track_caller]
     pub fn code_of(&self, email: &str) -> String {
-        let line = self.world.logged(&format!("the sign-in code for {email} is "));
-        line.split(" is ").nth(1).and_then(|rest| rest.get(..6)).expect("six digits").to_owned()
+        code_in(&self.world.logged(&told_code(email)))
     }
 
     /// The path of the last link for an address.
     #[track_caller]
     pub fn link_of(&self, email: &str) -> String {
-        let line = self.world.logged(&format!("the sign-in code for {email} is "));
+        let line = self.world.logged(&told_code(email));
         let at = line.find("/dashboard/sign-in/link?").expect("a link");
         line[at..].split(')').next().expect("a link").to_owned()
     }
@@ -193,4 +194,14 @@ pub fn text(reply: &Reply) -> String {
 pub fn key_in(page: &str) -> &str {
     let at = page.find("sidetone_").expect("a key");
     &page[at..at + "sidetone_".len() + 49]
+}
+
+/// What the log says before a code.
+fn told_code(email: &str) -> String {
+    format!("the sign-in code for {email} is ")
+}
+
+#[track_caller]
+fn code_in(line: &str) -> String {
+    line.split(" is ").nth(1).and_then(|rest| rest.get(..6)).expect("six digits").to_owned()
 }

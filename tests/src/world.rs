@@ -253,13 +253,24 @@ impl World {
         }
     }
 
-    /// The first line that the service has logged with this text in it.
+    /// The last line that the service has logged with this text in it.
     pub fn logged(&self, text: &str) -> String {
+        self.logged_after(text, 0)
+    }
+
+    /// How many lines the service has logged with this text in it.
+    pub fn count_logged(&self, text: &str) -> usize {
+        self.log().lines().filter(|line| line.contains(text)).count()
+    }
+
+    /// The last of more than `before` lines with this text in it: a log may come later than a response.
+    pub fn logged_after(&self, text: &str, before: usize) -> String {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             let log = self.log();
-            if let Some(line) = log.lines().rev().find(|line| line.contains(text)) {
-                return line.to_owned();
+            let lines: Vec<&str> = log.lines().filter(|line| line.contains(text)).collect();
+            if let Some(line) = lines.last().filter(|_| lines.len() > before) {
+                return (*line).to_owned();
             }
             assert!(Instant::now() < deadline, "nothing with `{text}` in the log");
             std::thread::sleep(Duration::from_millis(20));
