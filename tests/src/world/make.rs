@@ -149,13 +149,14 @@ impl World {
             let mut recording = Recording::new(&engine, &workspace_id, &call_id, rate);
             for frames in frames.chunks(segment) {
                 let segment = Segment { rate, frames: frames.to_vec(), missing_ms: 0 };
-                let mut stored = recording.clone().write(&engine, &segment).await;
-                for _ in 1..tries {
-                    if stored.is_err() {
-                        stored = recording.clone().write(&engine, &segment).await;
+                let mut left = tries;
+                recording = loop {
+                    left -= 1;
+                    match recording.clone().write(&engine, &segment).await {
+                        Err(_) if left > 0 => {}
+                        stored => break stored?,
                     }
-                }
-                recording = stored?;
+                };
             }
             let end = recordings::end(&workspace_id, &call_id, Some(duration_ms), now_ms);
             engine.ports().database.write(end.to_vec()).await?;
