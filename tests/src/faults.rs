@@ -4,8 +4,10 @@ pub mod database;
 pub mod endpoint;
 pub mod harness;
 pub mod plan;
+pub mod until_stalled;
 
 pub use database::FaultyDatabase;
 pub use endpoint::Endpoint;
 pub use harness::{Counts, FaultHarness};
 pub use plan::{FaultPlan, HintFault, Moment, StorageFault};
+pub use until_stalled::until_stalled;

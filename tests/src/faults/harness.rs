@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use sidetone::Sandbox;
 use super::database::FaultyDatabase;
 use super::endpoint::Endpoint;
 use super::plan::{FaultPlan, HintFault};
+use super::until_stalled::until_stalled;
 use crate::edge::Edge;
 use crate::reply::Reply;
 use crate::wire;
@@ -187,7 +187,7 @@ impl FaultHarness {
             Host::Sandbox { queue, .. } => {
                 lock(queue).sweeps += 1;
                 if JobQueue::ALL.iter().copied().all(|queue| self.turns(queue)) {
-                    let _ = sandbox(&self.world).services().sweep().now_or_never();
+                    let _ = until_stalled(sandbox(&self.world).services().sweep());
                 }
             }
             Host::Edge { edge, .. } => {
@@ -243,7 +243,7 @@ impl FaultHarness {
         for _ in 0..CLAIMS_MAX {
             // A killed invocation never completes, and is dropped in its current state.
             let ended =
-                engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE).now_or_never();
+                until_stalled(engine.run_due_jobs("consumer", &JobKind::of_queue(queue), JOBS_AT_ONCE));
             match ended {
                 None => {
                     database.start_job_runner();

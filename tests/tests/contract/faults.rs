@@ -3,7 +3,6 @@
 use sidetone_engine::storage::jobs::JobKind;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{JOB_LEASE_MS, PHONE_CONNECT_MS};
@@ -11,7 +10,7 @@ use sidetone_engine::operations::operation::{Operation, Success};
 use sidetone_engine::operations::{OPERATIONS, by_id};
 use sidetone_tests::fakes::carrier::Carriers;
 use sidetone_tests::faults::database::SECRET_DETAIL;
-use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault};
+use sidetone_tests::faults::{FaultPlan, FaultyDatabase, Moment, StorageFault, until_stalled};
 use sidetone_tests::{Call, World};
 
 #[test]
@@ -136,7 +135,7 @@ fn a_running_run_cannot_be_deleted() {
     let path = format!("/simulations/runs/{}", run.id);
     // A process claims the run and is killed; its lease is still valid.
     database.start_plan(FaultPlan::kill(1, Moment::After));
-    assert!(sandbox.services().run_due_jobs("lost", JobKind::ALL, 32).now_or_never().is_none());
+    assert!(until_stalled(sandbox.services().run_due_jobs("lost", JobKind::ALL, 32)).is_none());
     database.start_job_runner();
     let read = world.get(&path).ok();
     assert_eq!(read["status"], "running");

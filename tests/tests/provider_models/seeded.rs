@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone_engine::base::limits::{DELIVERY_RESPONSE_BYTES_MAX, TOOL_RESPONSE_BYTES_MAX};
 use sidetone_engine::engine::PreparedResponse;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::Choices;
-use sidetone_tests::faults::{FaultPlan, FaultyDatabase};
+use sidetone_tests::faults::{FaultPlan, FaultyDatabase, until_stalled};
 
 const RUNS: usize = 4;
 /// Enough for the maximum number of attempts with expiring leases.
@@ -75,7 +74,7 @@ fn one(seed: u64) -> BTreeMap<&'static str, usize> {
         }
         database.start_job_runner();
         // A killed runner never completes; one with failing storage returns an error. Both are tried again later.
-        let _ = sandbox.services().run_due_jobs("runner", JobKind::ALL, 8).now_or_never();
+        let _ = until_stalled(sandbox.services().run_due_jobs("runner", JobKind::ALL, 8));
         sandbox.advance(ROUND_MS);
     }
     database.start_job_runner();
@@ -112,7 +111,7 @@ fn settled(sandbox: &Sandbox, runs: &[String]) -> bool {
             .header("authorization", format!("Bearer {}", sandbox.key()))
             .body(Bytes::new())
             .unwrap();
-        let Some(PreparedResponse::Complete(response)) = engine.handle(request, None).now_or_never() else {
+        let Some(PreparedResponse::Complete(response)) = until_stalled(engine.handle(request, None)) else {
             return false;
         };
         let run: Value = serde_json::from_slice(response.into_parts().0.body()).unwrap_or_default();
