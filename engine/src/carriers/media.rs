@@ -23,6 +23,11 @@ pub trait MediaCodec: Port {
     /// A message that requests a confirmation when the audio so far has been played. Our names have at most 40 characters.
     fn mark(&mut self, name: &str) -> MediaMessage;
 
+    /// Whether the carrier sends [`MediaEvent::Stopped`] before it closes the socket, so that one that closes without it broke.
+    fn says_stop(&self) -> bool {
+        false
+    }
+
     /// A message that discards audio that has been sent and not played.
     fn clear(&mut self) -> MediaMessage;
 }

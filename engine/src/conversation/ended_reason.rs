@@ -59,6 +59,12 @@ impl EndedReason {
         matches!(self, Self::UserHungUp | Self::AssistantEnded)
     }
 
+    /// Whether a call with this reason was not answered.
+    #[must_use]
+    pub const fn is_without_an_answer(self) -> bool {
+        matches!(self, Self::NoAnswer | Self::Busy | Self::Declined | Self::Canceled | Self::Unreachable)
+    }
+
     /// The outcome of a call with this reason.
     #[must_use]
     pub const fn outcome(self) -> Outcome {

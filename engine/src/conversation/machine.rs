@@ -107,6 +107,8 @@ pub struct Conversation {
     waiting_since_ms: i64,
     #[serde(default)]
     has_filled: bool,
+    /// Whether the rest of a line was said again in this turn.
+    has_said_rest: bool,
     /// Since when the lines being spoken are paused, if they are.
     #[serde(default)]
     paused_ms: Option<i64>,
@@ -163,6 +165,7 @@ impl Conversation {
             waiting_since_ms: 0,
             paused_ms: None,
             has_filled: false,
+            has_said_rest: false,
             speaking: VecDeque::new(),
             is_being_spoken: false,
             is_user_speaking: false,
@@ -204,7 +207,7 @@ impl Conversation {
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
-            Input::Keys { keys } => self.keys(keys),
+            Input::Keys { keys, duration_ms, silence_ms } => self.keys(keys, duration_ms, silence_ms),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
             Input::BrokeOff { heard_permille } => self.broke_off(heard_permille),
             Input::Heard { row, chars } => self.heard(row, chars),
@@ -363,13 +366,13 @@ impl Conversation {
         }
     }
 
-    fn keys(&mut self, keys: String) {
+    fn keys(&mut self, keys: String, duration_ms: i64, silence_ms: i64) {
         let keys = truncate(keys, TEXT_BYTES_MAX);
         if self.state == State::New || keys.is_empty() {
             return;
         }
-        let row = self.row(TranscriptRole::Dtmf, keys.clone(), self.offset_ms);
         self.line_answered();
+        let row = self.past_row(TranscriptRole::Dtmf, keys.clone(), duration_ms, silence_ms);
         if self.record(row) {
             self.add_user_message(format!("(pressed {keys} on the telephone's keys)"));
             self.request_reply();
@@ -403,6 +406,7 @@ impl Conversation {
     const fn begin_turn(&mut self) {
         self.tool_calls_this_turn = 0;
         self.has_filled = false;
+        self.has_said_rest = false;
     }
 
     fn user_goodbye(&mut self, text: String, duration_ms: i64) {
@@ -414,15 +418,26 @@ impl Conversation {
     /// Records a line of the user. Returns false if it exceeds the transcript's limit.
     fn record_user_line(&mut self, text: String, duration_ms: i64, silence_ms: i64) -> bool {
         let text = truncate(text, TEXT_BYTES_MAX);
-        let end_ms = self.offset_ms.saturating_sub(silence_ms.max(0)).max(0);
-        let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
         self.line_answered();
-        let row = TranscriptRow { end_ms, ..self.row(TranscriptRole::User, text.clone(), start_ms) };
+        let row = self.past_row(TranscriptRole::User, text.clone(), duration_ms, silence_ms);
         if !self.record(row) {
             return false;
         }
         self.add_user_message(text);
         true
+    }
+
+    /// A row of what the user said or pressed: it took this long, and ended this long ago.
+    fn past_row(
+        &self,
+        role: TranscriptRole,
+        text: String,
+        duration_ms: i64,
+        silence_ms: i64,
+    ) -> TranscriptRow {
+        let end_ms = self.offset_ms.saturating_sub(silence_ms.max(0)).max(0);
+        let start_ms = end_ms.saturating_sub(duration_ms.max(0)).max(0);
+        TranscriptRow { end_ms, ..self.row(role, text, start_ms) }
     }
 
     /// Adds a line of the user to the model's history.

@@ -243,7 +243,7 @@ fn schema(visit: &Visit<'_>, id: &str) -> Result<Value, Fault> {
 fn notice(done: &str) -> Option<String> {
     let known = operations::by_id(done).is_some() || super::forms::OWN.contains(&done);
     let word = match done.split('_').next()? {
-        "test" | "redeliver" => "Queued: the delivery is sent in a moment.",
+        "test" | "redeliver" => "The delivery was queued.",
         "bind" => "The number is bound.",
         "restore" => "Restored, as a new revision. What was deleted since is not attached.",
         "invite" => "Invited.",

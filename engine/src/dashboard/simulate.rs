@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::forms::{self, run_by_id as run};
 use super::paths;
 use super::visit::Visit;
+use crate::base::text::collapse_whitespace;
+use crate::speech::vocabulary::end_of_whole_words;
 use crate::storage::accounts::Session;
 use crate::storage::fault::Fault;
 
@@ -25,7 +27,7 @@ pub(super) async fn caller(
     let value = |name: &str| paths::value(fields, name).unwrap_or_default();
     let (assistant, instructions, includes) = (value("id"), value("instructions"), value("includes"));
     let evaluations = json!([{"kind": "transcript", "role": "assistant", "includes": includes}]).to_string();
-    let name: String = instructions.chars().take(60).collect();
+    let name = name_of(instructions);
     let scenario = [("name", name.as_str()), ("instructions", instructions), ("evaluations", &evaluations)];
     let scenario = text(&run(visit, session, "create_simulation_scenario", &scenario).await?, "id");
     let personas = run(visit, session, "list_simulation_personas", &[]).await?;
@@ -44,6 +46,29 @@ pub(super) async fn caller(
     Ok(text(&started, "id"))
 }
 
+/// The name of a scenario: the first words of what its caller is told.
+fn name_of(instructions: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let line = collapse_whitespace(instructions);
+    let Some((cut, _)) = line.char_indices().nth(CHARS_MAX) else { return line };
+    let end = end_of_whole_words(&line, cut);
+    // A single long word is cut anywhere.
+    format!("{}…", line[..if end == 0 { cut } else { end }].trim_end())
+}
+
 fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_called_by_its_first_whole_words() {
+        assert_eq!(name_of("Ask when\n you open."), "Ask when you open.");
+        let long = "You want to know whether the shop is open on Saturday afternoons in winter.";
+        assert_eq!(name_of(long), "You want to know whether the shop is open on Saturday…");
+        assert_eq!(name_of(&"x".repeat(70)), format!("{}…", "x".repeat(60)));
+    }
 }

@@ -5,7 +5,9 @@ mod last_words;
 
 use std::collections::VecDeque;
 
-use crate::base::limits::{PHONE_BURST_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_WRONG_MESSAGES_MAX};
+use crate::base::limits::{
+    PHONE_BURST_MS, PHONE_DEAD_MS, PHONE_KEYS_MAX, PHONE_KEYS_MS, PHONE_WRONG_MESSAGES_MAX,
+};
 use crate::carriers::MediaEvent;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::peer::PeerEvent;
@@ -45,8 +47,10 @@ pub enum LineInput {
     Tick,
     /// The service is shutting down.
     Stopping,
-    /// The connection broke, or the other end closed it.
+    /// The other end closed the connection, or it broke.
     Gone,
+    /// The connection of a line that says so before it closes is closed, and the line has not said so.
+    Broken,
 }
 
 /// A conversation with audio: on the telephone, in a browser, or with a simulated caller. After each [`handle`](Self::handle), drain [`poll_output`](Self::poll_output),
@@ -66,8 +70,13 @@ pub struct AudioLine {
     ended_at_ms: Option<i64>,
     /// Pressed keys that are not reported yet.
     keys: String,
+    /// When the first and the last of them were pressed.
+    pressed_ms: (i64, i64),
     /// When they are reported.
     keys_at_ms: i64,
+    /// When the line ends if nothing arrives: for one that sends audio all the time, once it has begun.
+    dead_at_ms: Option<i64>,
+    is_steady: bool,
     /// When audio from the caller began.
     started_at_ms: Option<i64>,
     /// Received samples. They are summed because a message may contain a fraction of a millisecond.
@@ -92,12 +101,22 @@ impl AudioLine {
             ended: None,
             ended_at_ms: None,
             keys: String::new(),
+            pressed_ms: (0, 0),
             keys_at_ms: 0,
+            dead_at_ms: None,
+            is_steady: false,
             started_at_ms: None,
             samples: 0,
             wrong_messages: 0,
             fault: CallFault::Carrier,
         }
+    }
+
+    /// The same of a line that sends audio all the time, silence too: without any for [`PHONE_DEAD_MS`], it is lost.
+    #[must_use]
+    pub const fn steady(mut self) -> Self {
+        self.is_steady = true;
+        self
     }
 
     /// The same with somebody else at fault if the stream breaks its rules.
@@ -111,6 +130,9 @@ impl AudioLine {
     pub fn handle(&mut self, now_ms: i64, input: LineInput) {
         if self.ended_at_ms.is_some() {
             return;
+        }
+        if matches!(input, LineInput::Media(_) | LineInput::Unreadable) {
+            self.dead_at_ms = self.is_steady.then_some(now_ms + PHONE_DEAD_MS);
         }
         match input {
             LineInput::Media(event) => self.media(now_ms, event),
@@ -138,9 +160,13 @@ impl AudioLine {
             LineInput::Tick => {
                 self.voice.tick(now_ms);
                 self.report_keys(now_ms);
+                if self.dead_at_ms.is_some_and(|at_ms| now_ms >= at_ms) {
+                    self.ended = Some(self.lost());
+                }
             }
             LineInput::Stopping => self.ended = Some(STOPPING),
             LineInput::Gone => self.ended = Some(PeerEvent::Gone),
+            LineInput::Broken => self.ended = Some(PeerEvent::Broke),
         }
         self.take_voice_events();
         if self.ended.is_some() {
@@ -173,7 +199,7 @@ impl AudioLine {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
         let keys = (!self.keys.is_empty()).then_some(self.keys_at_ms);
-        [keys, self.voice.poll_timeout()].into_iter().flatten().min()
+        [keys, self.dead_at_ms, self.voice.poll_timeout()].into_iter().flatten().min()
     }
 
     /// Why the call has ended, once it has.
@@ -345,6 +371,8 @@ impl AudioLine {
     }
 
     fn key(&mut self, now_ms: i64, key: char) {
+        let first_ms = if self.keys.is_empty() { now_ms } else { self.pressed_ms.0 };
+        self.pressed_ms = (first_ms, now_ms);
         self.keys.push(key);
         let is_complete = key == '#' || self.keys.len() >= PHONE_KEYS_MAX;
         self.keys_at_ms = if is_complete { now_ms } else { now_ms + PHONE_KEYS_MS };
@@ -353,7 +381,12 @@ impl AudioLine {
     /// Reports pressed keys as one line after a short pause without keys.
     fn report_keys(&mut self, now_ms: i64) {
         if !self.keys.is_empty() && now_ms >= self.keys_at_ms {
-            self.events.push_back(PeerEvent::Keys(std::mem::take(&mut self.keys)));
+            let (first_ms, last_ms) = self.pressed_ms;
+            self.events.push_back(PeerEvent::Keys {
+                keys: std::mem::take(&mut self.keys),
+                duration_ms: last_ms - first_ms,
+                silence_ms: now_ms - last_ms,
+            });
         }
     }
 

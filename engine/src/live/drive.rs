@@ -213,7 +213,12 @@ impl<'a> Drive<'a> {
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
-            match self.next(peer).await {
+            let event = self.next(peer).await;
+            // First what has failed: nothing more is said with a voice that has failed for good.
+            for failure in peer.take_speech_failures() {
+                self.speech_failed(failure);
+            }
+            match event {
                 Event::Done(done) => {
                     let has_answered = match &done {
                         Done::Began => true,
@@ -225,10 +230,11 @@ impl<'a> Drive<'a> {
                     }
                     self.completed(done);
                 }
+                Event::PeerEvent(PeerEvent::Broke) => {
+                    let event = self.why_broken().await?;
+                    self.peer_event(event, &*peer);
+                }
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
-            }
-            for failure in peer.take_speech_failures() {
-                self.speech_failed(failure);
             }
             self.note_cut_recording();
         }
@@ -389,6 +395,9 @@ impl<'a> Drive<'a> {
                     Ok(reply) => self.handle(Input::AssistantReply { request, reply }),
                     Err(failure) => {
                         let message = format!("The assistant's model failed: {}", failure.message);
+                        if self.conversation.being_written().is_none() {
+                            self.note(message.clone());
+                        }
                         self.handle(Input::ModelFailed { request, reason: failure.message });
                         if self.conversation.ended() == Some(EndedReason::ModelFailed) {
                             self.fault = Some(failure.fault);
@@ -454,7 +463,7 @@ impl<'a> Drive<'a> {
 
     fn peer_event(&mut self, event: PeerEvent, peer: &dyn Peer) {
         let mut at_ms = self.now_ms();
-        if matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. }) {
+        if event.is_the_end() {
             self.is_connection_over = true;
             at_ms = peer.ended_at_ms().unwrap_or(at_ms);
         }

@@ -115,6 +115,7 @@ impl Line for CarrierLine {
             Received::TooLarge => LineInput::TooLarge,
             Received::Nothing => return LineRead::default(),
             Received::Stopping => LineInput::Stopping,
+            Received::Gone if self.0.says_stop() => LineInput::Broken,
             Received::Gone => LineInput::Gone,
         })
     }

@@ -14,7 +14,7 @@ use crate::live::browser_line::BrowserLine;
 use crate::live::line::{CarrierLine, Farewell, Line, LineRead};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
-use crate::ports::{BoxFuture, Clock, Gone, Socket, SocketMessage};
+use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::simulation::live_caller::TurnState;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
@@ -37,7 +37,7 @@ impl LineMedia {
     pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
         let line = Box::new(CarrierLine(codec));
         let rate = line.rate();
-        Self { line, peer: AudioLine::new(rate, voice(rate)) }
+        Self { line, peer: AudioLine::new(rate, voice(rate)).steady() }
     }
 
     /// Of a browser.
@@ -128,14 +128,27 @@ impl LineSocket<'_> {
             // A connection that takes nothing any more was lost when it stopped, not when the host gave up.
             let since_ms = self.clock.now_ms();
             if self.socket.send_all(std::mem::take(&mut self.outbox)).await.is_err() {
-                self.handle_at(since_ms, LineInput::Gone);
+                self.read_rest(since_ms).await;
                 return Err(Gone);
             }
         }
     }
 
+    /// Reads what had arrived before the connection was closed: the other end may have said that it ends.
+    async fn read_rest(&mut self, closed_at_ms: i64) {
+        while self.peer.ended().is_none() {
+            let received = match self.socket.receive(self.clock.now_ms()).await {
+                Received::Nothing => Received::Gone,
+                received => received,
+            };
+            for input in self.line.read(closed_at_ms, received).inputs {
+                self.handle_at(closed_at_ms, input);
+            }
+        }
+    }
+
     fn is_gone(&self) -> bool {
-        self.peer.ended() == Some(&PeerEvent::Gone)
+        matches!(self.peer.ended(), Some(PeerEvent::Gone | PeerEvent::Broke))
     }
 
     async fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
@@ -255,7 +268,7 @@ impl LineSocket<'_> {
                 break;
             }
             let event = self.next(until_ms).await;
-            is_over = matches!(event, PeerEvent::Gone | PeerEvent::Stop { .. });
+            is_over = event.is_the_end();
             if event.clone().into_input().counts_after_the_end() {
                 played.push((self.clock.now_ms(), event));
             }

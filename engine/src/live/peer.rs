@@ -151,7 +151,14 @@ pub enum PeerEvent {
         chars: usize,
     },
     /// The user pressed keys.
-    Keys(String),
+    Keys {
+        /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
+        keys: String,
+        /// The time from the first of them to the last, in ms.
+        duration_ms: i64,
+        /// How long ago the last one was pressed, in ms.
+        silence_ms: i64,
+    },
     /// Activity without content.
     Noise,
     /// The user said something, and the transcriber lost it.
@@ -160,6 +167,8 @@ pub enum PeerEvent {
     Note(String),
     /// The user hung up, or the connection broke.
     Gone,
+    /// The connection is closed, and its other end, which says that it ends, has not. The carrier may report why.
+    Broke,
     /// The conversation cannot continue.
     Stop {
         /// The reason.
@@ -182,6 +191,11 @@ impl PeerEvent {
         events
     }
 
+    /// Whether no other event follows.
+    pub(in crate::live) const fn is_the_end(&self) -> bool {
+        matches!(self, Self::Gone | Self::Broke | Self::Stop { .. })
+    }
+
     /// The matching input of the conversation.
     #[must_use]
     pub fn into_input(self) -> Input {
@@ -196,12 +210,13 @@ impl PeerEvent {
             Self::Resumed => Input::Resumed,
             Self::Spoken { until_ms } => Input::Spoken { until_ms },
             Self::Heard { row, chars } => Input::Heard { row, chars },
-            Self::Keys(keys) => Input::Keys { keys },
+            Self::Keys { keys, duration_ms, silence_ms } => Input::Keys { keys, duration_ms, silence_ms },
             Self::Note(text) => Input::Note { text },
             // What was probably said becomes a line once it was said for certain.
             Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,
             Self::NotUnderstood => Input::NotUnderstood,
             Self::Gone => Input::HangUp { by: Party::User },
+            Self::Broke => Input::Stop { reason: EndedReason::MediaLost },
             Self::Stop { reason, .. } => Input::Stop { reason },
             Self::Nothing => Input::Tick,
         }

@@ -98,12 +98,12 @@ impl<'a> Listening<'a> {
 }
 
 #[test]
-fn a_line_is_cut_when_the_caller_hangs_up() {
+fn a_line_is_cut_when_the_connection_breaks() {
     let desk = Desk::new();
     let mut person = Listening::to(&desk);
     person.listen(3_000);
     drop(person.socket.take());
-    person.expect_cut("user_hung_up", 3_000, 3_000);
+    person.expect_cut("media_lost", 3_000, 3_000);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Calls that end in the middle of the assistant's line: the log has what was heard and when the call ended.
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sidetone_tests::fakes::carrier::{CallEvent, EndKind};
 
 use crate::support::{Desk, Person, texts};
 
@@ -9,6 +10,7 @@ with_each_carrier!(
     the_caller_hangs_up,
     somebody_else_hangs_up,
     the_connection_drops,
+    the_connection_drops_with_the_call,
     a_dead_model_is_apologized_for,
 );
 
@@ -27,7 +29,20 @@ fn somebody_else_hangs_up(provider: &'static str) {
 }
 
 fn the_connection_drops(provider: &'static str) {
-    is_cut(provider, "user_hung_up", |_, _, person| person.drop_connection());
+    // Two carriers say that a call ends before they close its socket.
+    let says_stop = ["twilio", "telnyx"].contains(&provider);
+    let reason = if says_stop { "media_lost" } else { "user_hung_up" };
+    is_cut(provider, reason, |_, _, person| person.drop_connection());
+}
+
+/// The carrier's report comes after the connection is gone. One carrier reports an end without saying whose it was.
+fn the_connection_drops_with_the_call(provider: &'static str) {
+    let reason = if provider == "twilio" { "media_lost" } else { "user_hung_up" };
+    is_cut(provider, reason, |_, _, person| {
+        person.drop_connection();
+        std::thread::sleep(Duration::from_secs(1));
+        person.tell(&CallEvent::Ended { how: EndKind::HungUp, seconds: 4 });
+    });
 }
 
 /// A greeting of eight sentences, some twenty seconds long.

@@ -21,6 +21,12 @@ const _: () = assert!(PHONE_QUEUE_MS > PHONE_CONNECT_MS);
 pub const PHONE_REPORT_WAIT_MS: i64 = 30_000;
 /// Time in which audio must arrive once the call is answered and its media socket is open.
 pub const PHONE_START_MS: i64 = 10_000;
+/// A call whose carrier sends nothing at all for this long is over: while somebody is silent, carriers send silence.
+pub const PHONE_DEAD_MS: i64 = 30_000;
+/// Time in which a carrier reports why its media socket broke in the middle of a call.
+pub const PHONE_BREAK_REPORT_MS: i64 = 3_000;
+/// How often that report is looked for.
+pub const PHONE_BREAK_LOOK_MS: u64 = 500;
 /// How often a conversation reads its leg: whether the carrier reported the end, or a hang-up was requested.
 pub const PHONE_LEG_CHECK_MS: i64 = 5_000;
 /// How often the journal records how much of the assistant's line was heard while it is spoken: after a crash, the line is

@@ -58,6 +58,10 @@ impl MediaCodec for TelnyxCodec {
         }
     }
 
+    fn says_stop(&self) -> bool {
+        true
+    }
+
     fn format(&self) -> MediaFormat {
         MediaFormat { rate: Rate::Khz8 }
     }

@@ -50,6 +50,10 @@ impl MediaCodec for TwilioCodec {
         Ok(vec![event])
     }
 
+    fn says_stop(&self) -> bool {
+        true
+    }
+
     fn format(&self) -> MediaFormat {
         MediaFormat { rate: Rate::Khz8 }
     }

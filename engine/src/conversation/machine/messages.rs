@@ -47,6 +47,12 @@ pub enum Input {
     Keys {
         /// `0`–`9`, `*`, `#`, `A`–`D`, in their order.
         keys: String,
+        /// The time from the first of them to the last, in ms.
+        #[serde(default)]
+        duration_ms: i64,
+        /// How long ago the last one was pressed, in ms: what it takes to know that no other follows.
+        #[serde(default)]
+        silence_ms: i64,
     },
     /// The lines being spoken were cut: the user interrupted the assistant, and the conversation continues with the part
     /// that was heard; or the conversation has ended in the middle of them.

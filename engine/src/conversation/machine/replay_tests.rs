@@ -43,7 +43,7 @@ fn a_telephone_call_with_interruptions_replays() {
     call.at(2_000, user("Are you open?"));
     call.at(2_400, reply(1, "Yes, until nine in the evening."));
     call.at(3_000, Input::Interrupted { heard_permille: 300 });
-    call.at(4_000, Input::Keys { keys: "12#".into() });
+    call.at(4_000, Input::Keys { keys: "12#".into(), duration_ms: 700, silence_ms: 0 });
     call.at(4_500, reply(2, "Thank you."));
     call.at(5_500, Input::Spoken { until_ms: None });
     call.at(6_000, Input::Noise);
@@ -145,7 +145,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..1_200_u32).prop_map(|heard_permille| Input::Interrupted { heard_permille }),
         1 => (0..1_200_u32).prop_map(|heard_permille| Input::BrokeOff { heard_permille }),
         2 => (0..12_usize, 0..16_usize).prop_map(|(row, chars)| Input::Heard { row, chars }),
-        1 => "[0-9#*]{1,3}".prop_map(|keys| Input::Keys { keys }),
+        1 => ("[0-9#*]{1,3}", 0_i64..3_000, 0_i64..3_000)
+            .prop_map(|(keys, duration_ms, silence_ms)| Input::Keys { keys, duration_ms, silence_ms }),
         4 => Just(Input::Spoken { until_ms: None }),
         2 => Just(Input::Noise),
         1 => Just(Input::NotUnderstood),

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::record::{BRACKETS_BYTES, row_bytes};
-use super::{Conversation, Output};
+use super::{Conversation, Output, State};
 use crate::base::text::{casefold, truncate};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{EndedReason, Message, TEXT_BYTES_MAX, TRANSCRIPT_BYTES_MAX};
@@ -132,10 +132,28 @@ impl Conversation {
         let end_ms = self.offset_ms;
         let Some(line) = self.speaking.pop_front() else { return };
         self.cut_line(line, heard_permille, end_ms);
-        if self.being_written() == Some(line.row) {
+        let is_whole = self.being_written() != Some(line.row);
+        if !is_whole {
             self.stop_writing();
         }
         self.first_line_over(end_ms);
+        if is_whole && line.message.is_some() {
+            self.say_rest(line.row);
+        }
+    }
+
+    /// Says the rest of a line whose voice failed, once in a turn: who heard half a sentence waits for the other half.
+    fn say_rest(&mut self, row: usize) {
+        let is_silent = self.state == State::Listening && self.speaking.is_empty();
+        if !is_silent || std::mem::replace(&mut self.has_said_rest, true) {
+            return;
+        }
+        let Some(row) = self.transcript.get(row).filter(|row| row.interrupted) else { return };
+        let rest = row.intended_text.as_ref().and_then(|intended| intended.strip_prefix(row.text.as_str()));
+        let rest = rest.unwrap_or_default().trim().to_owned();
+        if !rest.is_empty() {
+            self.say(rest);
+        }
     }
 
     /// The first of the lines being spoken is over.

@@ -57,7 +57,7 @@ fn last_words_are_recorded_and_not_answered() {
     while call.poll().is_some() {}
     call.handle(3_000, Input::Interrupted { heard_permille: 500 });
     call.handle(3_000, Input::UserText { text: "No, thanks.".into(), duration_ms: 700, silence_ms: 200 });
-    call.handle(3_000, Input::Keys { keys: "2".into() });
+    call.handle(3_000, Input::Keys { keys: "2".into(), duration_ms: 0, silence_ms: 0 });
     assert_eq!(call.poll(), None);
     let rows: Vec<_> =
         call.transcript().iter().map(|row| (row.text.as_str(), row.start_ms, row.end_ms)).collect();
@@ -201,6 +201,28 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
 
 pub(super) fn user(text: &str) -> Input {
     Input::UserText { text: text.into(), duration_ms: 0, silence_ms: 0 }
+}
+
+#[test]
+fn the_rest_of_a_line_whose_voice_fails_is_said_once_more() {
+    let mut call = spoken(LINE);
+    call.handle(2_000, Input::BrokeOff { heard_permille: 500 });
+    let texts = |call: &Conversation| -> Vec<String> {
+        call.transcript().iter().map(|row| row.text.clone()).collect()
+    };
+    let rest = LINE.strip_prefix("One two three four five ").unwrap();
+    assert_eq!(texts(&call), ["One two three four five", rest]);
+    assert_eq!(call.speaking(), Some(1));
+    // It fails again: what was not heard is not in the text, and nothing more is said.
+    call.handle(3_000, Input::BrokeOff { heard_permille: 0 });
+    assert_eq!(texts(&call), ["One two three four five", ""]);
+    assert_eq!(call.transcript()[1].intended_text.as_deref(), Some(rest));
+    assert_eq!(call.speaking(), None);
+    // After the end, nothing is said.
+    let mut call = spoken(LINE);
+    call.handle(1_000, Input::Stop { reason: EndedReason::SpeechFailed });
+    call.handle(2_000, Input::BrokeOff { heard_permille: 500 });
+    assert_eq!(texts(&call), ["One two three four five"]);
 }
 
 #[test]

@@ -71,6 +71,10 @@ fn missing_marks_time_out() {
     assert_eq!(events(&mut peer), [PeerEvent::Spoken { until_ms: Some(360) }]);
 }
 
+fn keys(keys: &str, duration_ms: i64, silence_ms: i64) -> PeerEvent {
+    PeerEvent::Keys { keys: keys.to_owned(), duration_ms, silence_ms }
+}
+
 #[test]
 fn keys_interrupt_the_assistant_and_are_one_line() {
     let mut peer = started();
@@ -82,10 +86,10 @@ fn keys_interrupt_the_assistant_and_are_one_line() {
     peer.handle(900, LineInput::Media(MediaEvent::Dtmf('2')));
     assert_eq!(peer.poll_timeout(), Some(900 + PHONE_KEYS_MS));
     peer.handle(900 + PHONE_KEYS_MS, LineInput::Tick);
-    assert_eq!(events(&mut peer), [PeerEvent::Keys("12".into())]);
+    assert_eq!(events(&mut peer), [keys("12", 900, PHONE_KEYS_MS)]);
     peer.handle(9_000, LineInput::Media(MediaEvent::Dtmf('#')));
     peer.handle(9_000, LineInput::Tick);
-    assert_eq!(events(&mut peer), [PeerEvent::Keys("#".into())]);
+    assert_eq!(events(&mut peer), [keys("#", 0, 0)]);
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn keys_that_were_pressed_before_the_end_are_reported() {
     let mut peer = started();
     peer.handle(0, LineInput::Media(MediaEvent::Dtmf('5')));
     peer.handle(1_000, LineInput::Media(MediaEvent::Stopped));
-    assert_eq!(peer.poll_event(), Some(PeerEvent::Keys("5".into())));
+    assert_eq!(peer.poll_event(), Some(keys("5", 0, 1_000)));
     assert_eq!(peer.poll_event(), Some(PeerEvent::Gone));
 }
 

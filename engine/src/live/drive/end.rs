@@ -75,8 +75,9 @@ impl Drive<'_> {
             self.pass_on(at_ms, event);
         }
         let ended_at_ms = self.conversation.now_ms();
-        let is_hung_up = self.is_connection_over && reason == EndedReason::UserHungUp;
-        for event in peer.last_words(is_hung_up).await {
+        let is_gone =
+            self.is_connection_over && matches!(reason, EndedReason::UserHungUp | EndedReason::MediaLost);
+        for event in peer.last_words(is_gone).await {
             // A transcriber that has failed for good is no news.
             if reason != EndedReason::SpeechFailed || !matches!(event, PeerEvent::Note(_)) {
                 self.pass_on(ended_at_ms, event);

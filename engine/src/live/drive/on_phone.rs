@@ -1,10 +1,13 @@
 //! The specifics of telephone calls: the socket may open while the call still rings, and the carrier sends reports.
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
-use crate::base::limits::{PHONE_CONNECT_MS, PHONE_LEG_CHECK_MS, PHONE_START_MS};
+use crate::base::limits::{
+    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_CONNECT_MS, PHONE_LEG_CHECK_MS, PHONE_START_MS,
+};
 use crate::base::time::Timestamp;
-use crate::conversation::Input;
+use crate::conversation::{EndedReason, Input};
 use crate::live::call_journal;
+use crate::live::peer::PeerEvent;
 use crate::live::telephony::leg::Leg;
 use crate::ports::statement::Rows;
 use crate::storage::batch::Batch;
@@ -89,6 +92,31 @@ impl Drive<'_> {
         batch.write(&session.services).await?;
         self.is_released = true;
         Ok(())
+    }
+
+    /// Why a media socket closed that says so before it does. The carrier may report it in a moment.
+    pub(super) async fn why_broken(&mut self) -> Result<PeerEvent, Fault> {
+        let session = self.session;
+        let call = &session.call;
+        let until_ms = self.now_ms() + PHONE_BREAK_REPORT_MS;
+        loop {
+            let leg = Leg::load(&session.services, &call.workspace_id, &call.id).await?;
+            match leg.stop_reason() {
+                Some((EndedReason::UserHungUp, _)) if leg.was_ended_by_person() => {
+                    return Ok(PeerEvent::Gone);
+                }
+                // Every carrier ends a call whose socket is gone, and some report that end without saying whose it was.
+                Some((EndedReason::UserHungUp, _)) => break,
+                Some((reason, fault)) => {
+                    let fault = fault.unwrap_or_else(|| reason.fault());
+                    return Ok(PeerEvent::Stop { reason, fault });
+                }
+                None if self.now_ms() >= until_ms => break,
+                None => session.services.ports().clock.sleep(PHONE_BREAK_LOOK_MS).await,
+            }
+        }
+        let reason = EndedReason::MediaLost;
+        Ok(PeerEvent::Stop { reason, fault: reason.fault() })
     }
 
     /// Reads the leg: the carrier may have ended the call, or an API client may have requested its end.

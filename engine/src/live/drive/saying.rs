@@ -29,7 +29,10 @@ impl Drive<'_> {
             };
             self.sent_rows += usize::from(is_complete);
             if sent.is_err() {
-                self.peer_event(PeerEvent::Gone, &*peer);
+                // The next event of a telephone says how its connection ended.
+                if !self.session.on_phone {
+                    self.peer_event(PeerEvent::Gone, &*peer);
+                }
                 return;
             }
             if !is_complete {

@@ -1,7 +1,7 @@
 //! Computes how a call ended from its conversation and the carrier's reports: the reason, the cause and the costs.
 use crate::base::limits::PHONE_START_MS;
 use crate::base::time::Timestamp;
-use crate::carriers::{End, Rates, Side};
+use crate::carriers::{End, Rates};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{CallFault, EndedReason, Outcome};
 use crate::live::call_journal::CallProgress;
@@ -86,13 +86,10 @@ fn without_conversation(
 /// Whether the carrier reports that the person hung up before audio could be expected. After a longer wait, the silence
 /// was the reason.
 fn is_abandoned_by_person(leg: &Leg, end: &End, answered_at: Option<Timestamp>, ended_at: Timestamp) -> bool {
-    let (person, ours) = match leg.placing {
-        Placing::Incoming => (Side::Caller, Some(leg.created_at)),
-        _ => (Side::Callee, None),
-    };
+    let ours = (leg.placing == Placing::Incoming).then_some(leg.created_at);
     let waited_ms = answered_at.or(ours).map_or(0, |at| ended_at - at);
     end.reason == EndedReason::UserHungUp
-        && end.by == Some(person)
+        && end.by == Some(leg.person())
         && end.duration_ms.unwrap_or(waited_ms) <= PHONE_START_MS
 }
 
@@ -147,6 +144,7 @@ pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rate
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carriers::Side;
     use crate::live::telephony::leg::fixture::leg;
 
     #[test]

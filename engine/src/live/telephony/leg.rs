@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};
 use crate::base::time::Timestamp;
-use crate::carriers::{Billed, CarrierName, End, Ending, Rejection};
+use crate::carriers::{Billed, CarrierName, End, Ending, Rejection, Side};
 use crate::conversation::{CallFault, EndedReason};
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
@@ -159,8 +159,25 @@ impl Leg {
     pub fn stop_reason(&self) -> Option<(EndedReason, Option<CallFault>)> {
         match &self.facts.end {
             _ if self.hang_up_at.is_some() => Some((EndedReason::HungUpByRequest, None)),
+            // Whatever the carrier says: who has talked had answered.
+            Some(end) if self.media_started_at.is_some() && end.reason.is_without_an_answer() => {
+                Some((EndedReason::UserHungUp, None))
+            }
             Some(end) => Some((end.reason, Some(end.fault))),
             None => None,
+        }
+    }
+
+    /// Whether the carrier says that the person ended the call.
+    pub fn was_ended_by_person(&self) -> bool {
+        self.facts.end.as_ref().is_some_and(|end| end.by == Some(self.person()))
+    }
+
+    /// The side of the person who talks with the assistant.
+    pub const fn person(&self) -> Side {
+        match self.placing {
+            Placing::Incoming => Side::Caller,
+            _ => Side::Callee,
         }
     }
 
