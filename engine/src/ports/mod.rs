@@ -29,7 +29,7 @@ pub use mailer::{Mailer, OutgoingMail};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
-    NotSent, SocketRequest, WebSockets,
+    NotSent, SocketRequest, TOO_LARGE_CODE, WebSockets,
 };
 
 /// A boxed future: `Send` on hosts with threads.

@@ -121,9 +121,12 @@ pub enum ClientReceived {
     },
 }
 
+/// A message was too large for who received it (RFC 6455, 7.4.1).
+pub const TOO_LARGE_CODE: u16 = 1009;
+
 impl ClientReceived {
     /// A message of more than [`CLIENT_MESSAGE_BYTES_MAX`] ends the socket (RFC 6455, 7.4.1).
-    pub const TOO_LARGE: Self = Self::Closed { code: 1009, reason: String::new() };
+    pub const TOO_LARGE: Self = Self::Closed { code: TOO_LARGE_CODE, reason: String::new() };
 
     /// A complete message: [`TOO_LARGE`](Self::TOO_LARGE) if it exceeds the limit.
     #[must_use]

@@ -267,6 +267,9 @@ fn others(run: &Value, runs: &[Value]) -> Markup {
     }
 }
 
+/// The two runs of a comparison.
+const SIDES: [&str; 2] = ["First run", "Second run"];
+
 fn compare(frame: &Frame, answers: &[Value]) -> Markup {
     let sides = [read(answers, 0), read(answers, 1)];
     let assistants = read(answers, 2);
@@ -289,12 +292,12 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
             }
             (section("Evaluations", side_by_side(sides)))
             div.half {
-                @for run in sides {
+                @for (run, name) in sides.into_iter().zip(SIDES) {
                     @let assistant = name_of(assistants, text(run, "assistant_id"));
                     @let first = apart.map(|row| Mark { index: i64::try_from(row).unwrap_or_default(), decides: true, told: html! {} });
                     section.part {
-                        div.row { h2 { a href=(link(BASE, text(run, "id"))) { "Run of " (to_the_second(began(run))) } } (verdict(run)) }
-                        p.help { "revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }
+                        div.row { h2 { a href=(link(BASE, text(run, "id"))) { (name) } } (verdict(run)) }
+                        p.help { (to_the_second(began(run))) " · revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }
                         (timeline::transcript(list(run, "transcript"), &assistant, first.as_slice()))
                     }
                 }
@@ -316,13 +319,14 @@ fn side_by_side(sides: [&Value; 2]) -> Markup {
         @else {
             div.versus {
                 (table("Evaluations of both runs",
-                    html! { th scope="col" { "Criterion" } @for run in sides { th scope="col" { "Run of " (to_the_second(began(run))) } } },
+                    html! { th scope="col" { "Criterion" } @for name in SIDES { th scope="col" { (name) } } },
                     html! { @for criterion_of in all {
                         tr {
                             td dir="auto" { (criterion(criterion_of)) }
                             @for (run, evaluations) in [(sides[0], first), (sides[1], second)] {
                                 td.wrap { @match evaluations.iter().find(|one| is_same(one, criterion_of)) {
-                                    Some(one) => (decided_in(run, one)),
+                                    // In a card, the state alone would not say whose it is.
+                                    Some(one) => div { (decided_in(run, one)) },
                                     None => span.none { "not checked" },
                                 } }
                             }

@@ -2,6 +2,7 @@
 use serde_json::Value;
 
 use crate::base::text::{collapse_whitespace, truncate};
+use crate::ports::TOO_LARGE_CODE;
 use crate::speech::exchange::{ExchangeFailure, SpeechFailure, SpeechFault};
 
 /// The most bytes of a provider's own words in a message.
@@ -42,6 +43,10 @@ pub(super) fn reported(provider: &str, status: Option<u16>, said: &str) -> Speec
 /// A closed socket.
 pub(super) fn closed(provider: &str, code: u16, reason: &str) -> SpeechFailure {
     let message = match quote(reason).as_str() {
+        // Whoever of the two closed it.
+        "" if code == TOO_LARGE_CODE => {
+            format!("{provider} sent or got a message that was too large (code {code})")
+        }
         "" => format!("{provider} closed the connection with code {code}"),
         quote => format!("{provider} closed the connection with code {code}: {quote}"),
     };

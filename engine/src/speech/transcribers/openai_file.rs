@@ -291,7 +291,7 @@ impl OpenaiFile {
     }
 
     fn over(&self) -> SpeechFailure {
-        self.reporter.disturbed("was not asked any more: the call is over", "")
+        self.reporter.disturbed("had not answered when the call was over", "")
     }
 }
 

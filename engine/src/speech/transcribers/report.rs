@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{TranscriberKind, TranscriberSettings};
 use crate::base::provider_error::{ErrorClass, ProviderError, shown};
 use crate::base::text::hide_words;
+use crate::ports::TOO_LARGE_CODE;
 use crate::speech::exchange::{ExchangeFailure, SpeechFailure, SpeechFault};
 
 /// Reports the failures of one provider.
@@ -96,7 +97,11 @@ impl Reporter {
         };
         let failure = self.error(&error);
         if failure.is_temporary {
-            return self.disturbed(&format!("closed the connection (code {code})"), reason);
+            let what = match code {
+                TOO_LARGE_CODE => format!("sent or got a message that was too large (code {code})"),
+                _ => format!("closed the connection (code {code})"),
+            };
+            return self.disturbed(&what, reason);
         }
         failure
     }

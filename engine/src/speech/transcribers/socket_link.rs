@@ -304,7 +304,7 @@ impl SocketLink {
     }
 
     fn over(&self) -> SpeechFailure {
-        self.reporter.disturbed("was not asked any more: the call is over", "")
+        self.reporter.disturbed("had not answered when the call was over", "")
     }
 
     fn too_large(&mut self, now_ms: i64) -> Change {
