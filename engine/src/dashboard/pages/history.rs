@@ -97,7 +97,9 @@ fn entry(
             }
             @match before {
                 Some(before) => {
-                    @for change in changes(before, revision, named) {
+                    @let changes = changes(before, revision, named);
+                    @if changes.is_empty() { p.help { "The tool or the document that this revision attached or took away was deleted since." } }
+                    @for change in changes {
                         div.change {
                             span.name { (label(&change.field)) }
                             div dir="auto" {
