@@ -166,22 +166,22 @@ async fn analyze_call(
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let reserve = || reserve_analysis(services, job, call_id, &found.model);
             match retry_stale_within(LEASED_ATTEMPTS_MAX, reserve).await? {
-                Some(reserved) => {
-                    let most_microusd = reserved.unwrap_or(LIVE_COST_MICROUSD_MAX);
+                Grant::Taken | Grant::Spent => by_rule(),
+                grant @ (Grant::Free | Grant::Reserve(_)) => {
+                    let most_microusd = grant.reserved().unwrap_or(LIVE_COST_MICROUSD_MAX);
                     let answer = analyst.analyse(services.ports(), &turn, most_microusd).await;
                     // In a separate batch: the request was paid for, even if storing the analysis fails.
                     let microusd = Cost::of(&answer).microusd;
                     let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
                     let mut batch = Batch::from(Vec::from_iter(paid));
                     // Here, too: the call may be deleted meanwhile, and its job with it.
-                    if reserved.is_some() {
+                    if grant.reserved().is_some() {
                         batch.extend(spending::release(&job.workspace_id, call_id));
                     }
                     batch.write(services).await?;
                     let found = answer.ok().map(|one| Analysis::of(one.reply, AnalysisMethod::Model));
                     found.unwrap_or_else(by_rule)
                 }
-                None => by_rule(),
             }
         }
         Ok(_) | Err(_) => by_rule(),
@@ -198,29 +198,26 @@ async fn analyze_call(
     Ok(())
 }
 
-/// Reserves what the analysis may cost and extends the lease; returns that amount, if there is a limit. `None`: no money is
-/// left.
+/// Reserves what the analysis may cost and extends the lease, if there is money for it.
 async fn reserve_analysis(
     services: &Services,
     job: &Job,
     call_id: &CallId,
     model: &str,
-) -> Result<Option<Option<i64>>, Fault> {
+) -> Result<Grant, Fault> {
     let workspace_id = &job.workspace_id;
     let now_ms = services.ports().clock.now_ms();
     let select = spending::select_beside(services, now_ms, Some(call_id)).in_workspace(workspace_id);
     let [budget] = services.read([select]).await?;
     let grant = Budget::read(Some(&budget))?.grant(spending::wanted_by_models(services, model, TONE));
+    if matches!(grant, Grant::Taken | Grant::Spent) {
+        return Ok(grant);
+    }
     let mut statements = job.extend(now_ms, ANSWER_MS).statements;
-    let reserved = match grant {
-        Grant::Free => None,
-        Grant::Reserve(microusd) => {
-            let reservation = Reservation::for_models(microusd);
-            statements.extend(spending::reserve(services, workspace_id, call_id, now_ms, reservation));
-            Some(microusd)
-        }
-        Grant::Taken | Grant::Spent => return Ok(None),
-    };
+    if let Some(microusd) = grant.reserved() {
+        let reservation = Reservation::for_models(microusd);
+        statements.extend(spending::reserve(services, workspace_id, call_id, now_ms, reservation));
+    }
     services.ports().database.write(statements).await?;
-    Ok(Some(reserved))
+    Ok(grant)
 }

@@ -33,6 +33,16 @@ pub enum Grant {
     Spent,
 }
 
+impl Grant {
+    /// How much is reserved; `None` where nothing is.
+    pub const fn reserved(self) -> Option<i64> {
+        match self {
+            Self::Reserve(microusd) => Some(microusd),
+            Self::Free | Self::Taken | Self::Spent => None,
+        }
+    }
+}
+
 /// What a telephone call gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhoneGrant {
