@@ -194,7 +194,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// Compares two proofs in constant time.
+/// Compares two secrets in constant time.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
 }

@@ -219,6 +219,10 @@ fn conversations() -> Vec<Limit> {
         most("silences in a row", count(SILENCES_MAX)),
         most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),
         most("time that counts as a silence on the telephone", duration(PHONE_SILENCE_MS.unsigned_abs())),
+        most(
+            "time without anything from the carrier, once its audio has begun",
+            duration(PHONE_DEAD_MS.unsigned_abs()),
+        ),
         most("log of a conversation's inputs", bytes(CALL_INPUTS_BYTES_MAX)),
         most("transcript", bytes(TRANSCRIPT_BYTES_MAX)),
         most("one line", bytes(TEXT_BYTES_MAX)),

@@ -9,7 +9,8 @@ use crate::storage::calls::{self, Call, NewCall};
 use crate::storage::events::{EventKind, Subscribers};
 use crate::storage::fault::Fault;
 
-/// Adds everything that begins a telephone call to `batch`. The job ends a call that is not connected by `due_at`.
+/// Adds the rows and the event that begin a telephone call to `batch`; its money and its place are the caller's. The job ends a
+/// call that is not connected by `due_at`.
 pub(crate) fn begin_call(
     services: &Services,
     batch: &mut Batch,
