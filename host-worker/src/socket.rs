@@ -17,6 +17,8 @@ pub struct EdgeSocket<'a> {
     socket: &'a WebSocket,
     events: EventStream<'a>,
     gone: bool,
+    /// Whether a send failed. What had arrived is still received.
+    refuses: bool,
 }
 
 impl<'a> EdgeSocket<'a> {
@@ -27,7 +29,7 @@ impl<'a> EdgeSocket<'a> {
         let platform: &JsValue = socket.as_ref().as_ref();
         Reflect::set(platform, &"binaryType".into(), &"arraybuffer".into())?;
         socket.accept()?;
-        Ok(Self { socket, events, gone: false })
+        Ok(Self { socket, events, gone: false, refuses: false })
     }
 
     async fn next(&mut self, until_ms: i64) -> Received {
@@ -57,13 +59,13 @@ impl Socket for EdgeSocket<'_> {
     }
 
     fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
-        let sent = match (self.gone, message) {
+        let sent = match (self.gone || self.refuses, message) {
             (true, _) => Ok(()),
             (false, SocketMessage::Text(text)) => self.socket.send_with_str(text),
             (false, SocketMessage::Binary(bytes)) => self.socket.send_with_bytes(bytes),
         };
-        self.gone = self.gone || sent.is_err();
-        let outcome = if self.gone { Err(Gone) } else { Ok(()) };
+        self.refuses = self.refuses || sent.is_err();
+        let outcome = if self.gone || self.refuses { Err(Gone) } else { Ok(()) };
         Box::pin(async move { outcome })
     }
 

@@ -108,6 +108,7 @@ pub struct Conversation {
     #[serde(default)]
     has_filled: bool,
     /// Whether the rest of a line was said again in this turn.
+    #[serde(default)]
     has_said_rest: bool,
     /// Since when the lines being spoken are paused, if they are.
     #[serde(default)]
@@ -382,7 +383,8 @@ impl Conversation {
     fn note(&mut self, text: String) {
         let notes = self.transcript.iter().filter(|row| row.role == TranscriptRole::System).count();
         let row = self.row(TranscriptRole::System, truncate(text, TEXT_BYTES_MAX), self.offset_ms);
-        if self.state != State::New && notes < NOTES_MAX {
+        // A note is no reason to end a conversation.
+        if self.state != State::New && notes < NOTES_MAX && self.fits(&row) {
             self.record(row);
         }
     }

@@ -43,6 +43,8 @@ pub enum LineInput {
     SayPart(String),
     /// Something arrived from a speech provider.
     Arrived(SpeechService, ExchangeId, Arrival),
+    /// All that has arrived on the line was passed on. Due at [`AudioLine::poll_timeout`], too.
+    Quiet,
     /// Time has passed. Due at [`AudioLine::poll_timeout`].
     Tick,
     /// The service is shutting down.
@@ -160,6 +162,8 @@ impl AudioLine {
             LineInput::Tick => {
                 self.voice.tick(now_ms);
                 self.report_keys(now_ms);
+            }
+            LineInput::Quiet => {
                 if self.dead_at_ms.is_some_and(|at_ms| now_ms >= at_ms) {
                     self.ended = Some(self.lost());
                 }

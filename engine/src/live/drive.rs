@@ -259,8 +259,9 @@ impl<'a> Drive<'a> {
         self.growth.count(self.conversation.transcript_bytes());
         self.send_rows(peer).await;
         self.tell_turn_state(peer).await;
-        if self.conversation.ended().is_some() {
-            // The end of the call writes all rows.
+        let is_line_over = self.session.on_phone && peer.ended_at_ms().is_some();
+        if self.conversation.ended().is_some() || is_line_over {
+            // The end of the call writes all rows, and nothing is asked or called for a line that is over.
             return Ok(());
         }
         self.count_speech(peer);

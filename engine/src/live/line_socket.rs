@@ -26,6 +26,9 @@ use crate::storage::calls::Call;
 /// Frames that are sent together: half a second of speech.
 const SENT_AT_ONCE_MAX: usize = 25;
 
+/// Messages that are read of a connection that takes nothing any more: ten seconds of audio.
+const REST_MESSAGES_MAX: usize = 500;
+
 /// A line and a voice before their socket is open.
 pub struct LineMedia {
     line: Box<dyn Line>,
@@ -136,7 +139,10 @@ impl LineSocket<'_> {
 
     /// Reads what had arrived before the connection was closed: the other end may have said that it ends.
     async fn read_rest(&mut self, closed_at_ms: i64) {
-        while self.peer.ended().is_none() {
+        for _ in 0..REST_MESSAGES_MAX {
+            if self.peer.ended().is_some() {
+                return;
+            }
             let received = match self.socket.receive(self.clock.now_ms()).await {
                 Received::Nothing => Received::Gone,
                 received => received,
@@ -144,6 +150,9 @@ impl LineSocket<'_> {
             for input in self.line.read(closed_at_ms, received).inputs {
                 self.handle_at(closed_at_ms, input);
             }
+        }
+        for input in self.line.read(closed_at_ms, Received::Gone).inputs {
+            self.handle_at(closed_at_ms, input);
         }
     }
 
@@ -180,6 +189,8 @@ impl LineSocket<'_> {
         };
         match next {
             Err((service, id, arrival)) => self.handle(LineInput::Arrived(service, id, arrival)),
+            // Only now: after a long wait of our own, what had arrived meanwhile comes first.
+            Ok(Received::Nothing) => self.handle(LineInput::Quiet),
             Ok(received) => {
                 let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
                 self.outbox.extend(answer);

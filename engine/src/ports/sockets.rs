@@ -71,7 +71,7 @@ pub struct Gone;
 ///    waits in the host. A client that accepts nothing for [`crate::base::limits::SOCKET_SEND_MS`] counts as disconnected. A
 ///    platform that does not report progress returns at once.
 /// 5. After [`Received::Gone`], [`Gone`] or `close`, nothing is sent; `send` and `close` may still be called and do nothing.
-///    Dropping the socket ends the connection.
+///    After [`Gone`], `receive` still gives what had arrived. Dropping the socket ends the connection.
 pub trait Socket: Movable {
     /// The next message; [`Received::Nothing`] when none arrives before `until_ms` on the host's clock.
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received>;

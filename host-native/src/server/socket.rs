@@ -112,7 +112,7 @@ async fn converse(
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES);
     let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
-    let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false };
+    let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false, refuses: false };
     session.run(&mut socket).await
 }
 
@@ -121,6 +121,8 @@ struct TcpSocket {
     stop: watch::Receiver<bool>,
     stop_reported: bool,
     gone: bool,
+    /// Whether a send failed. What had arrived is still received.
+    refuses: bool,
 }
 
 impl TcpSocket {
@@ -155,7 +157,7 @@ impl TcpSocket {
     }
 
     async fn send_messages(&mut self, messages: Vec<SocketMessage>) -> Result<(), Gone> {
-        if self.gone {
+        if self.gone || self.refuses {
             return Err(Gone);
         }
         let sending = async {
@@ -171,14 +173,14 @@ impl TcpSocket {
         match tokio::time::timeout(Duration::from_millis(SOCKET_SEND_MS), sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => {
-                self.gone = true;
+                self.refuses = true;
                 Err(Gone)
             }
         }
     }
 
     async fn close_socket(&mut self, code: u16, reason: &'static str) {
-        if self.gone {
+        if self.gone || self.refuses {
             // After the client's close frame, the library's reply may still be buffered.
             let _ = tokio::time::timeout(Duration::from_millis(SOCKET_CLOSE_MS), self.stream.flush()).await;
             return;

@@ -150,7 +150,8 @@ impl Conversation {
         let Some(row) = row.filter(|_| is_silent && !self.has_said_rest) else { return };
         let rest = row.intended_text.as_ref().and_then(|intended| intended.strip_prefix(row.text.as_str()));
         let rest = rest.unwrap_or_default().trim().to_owned();
-        if !rest.is_empty() {
+        // Punctuation alone makes no sound.
+        if rest.chars().any(char::is_alphanumeric) {
             self.has_said_rest = true;
             self.say(rest);
         }

@@ -218,6 +218,10 @@ fn the_rest_of_a_line_whose_voice_fails_is_said_once_more() {
     assert_eq!(texts(&call), ["One two three four five", ""]);
     assert_eq!(call.transcript()[1].intended_text.as_deref(), Some(rest));
     assert_eq!(call.speaking(), None);
+    // Only the full stop was not heard.
+    let mut call = spoken(LINE);
+    call.handle(2_000, Input::BrokeOff { heard_permille: 999 });
+    assert_eq!(texts(&call).len(), 1);
     // Nothing was heard of the line: the next one may be.
     let mut call = spoken(LINE);
     call.handle(2_000, Input::BrokeOff { heard_permille: 0 });

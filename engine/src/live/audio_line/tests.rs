@@ -108,6 +108,25 @@ fn audio_faster_than_real_time_ends_the_call() {
 }
 
 #[test]
+fn a_line_that_always_sends_is_lost_when_nothing_arrives() {
+    let silence = || LineInput::Media(MediaEvent::Audio(vec![0; 160]));
+    let mut peer = AudioLine::new(RATE, tone()).steady();
+    peer.handle(0, LineInput::Quiet);
+    peer.handle(PHONE_DEAD_MS, LineInput::Quiet);
+    assert_eq!(peer.ended(), None, "it has not begun");
+    peer.handle(PHONE_DEAD_MS, LineInput::Media(MediaEvent::Started { carrier_call_id: None }));
+    assert_eq!(peer.poll_timeout(), Some(2 * PHONE_DEAD_MS));
+    // The service was busy, and what arrived meanwhile was not read yet.
+    peer.handle(2 * PHONE_DEAD_MS, LineInput::Tick);
+    peer.handle(2 * PHONE_DEAD_MS, silence());
+    peer.handle(2 * PHONE_DEAD_MS, LineInput::Quiet);
+    peer.handle(3 * PHONE_DEAD_MS - 1, LineInput::Quiet);
+    assert_eq!(peer.ended(), None);
+    peer.handle(3 * PHONE_DEAD_MS, LineInput::Quiet);
+    assert_eq!(peer.ended(), Some(&LOST));
+}
+
+#[test]
 fn too_many_unreadable_messages_end_the_call() {
     let mut peer = started();
     for _ in 1..PHONE_WRONG_MESSAGES_MAX {

@@ -13,7 +13,8 @@ pub(super) struct Said {
 }
 
 impl Drive<'_> {
-    /// Sends new transcript rows to the peer. A closed connection counts as a hang-up.
+    /// Sends new transcript rows to the peer. A closed connection counts as a hang-up; of a telephone, its next event says what
+    /// it was.
     pub(super) async fn send_rows(&mut self, peer: &mut dyn Peer) {
         for row in std::mem::take(&mut self.cut_rows) {
             if let Some(row) = self.conversation.transcript().get(row).filter(|row| row.interrupted) {
@@ -29,7 +30,6 @@ impl Drive<'_> {
             };
             self.sent_rows += usize::from(is_complete);
             if sent.is_err() {
-                // The next event of a telephone says how its connection ended.
                 if !self.session.on_phone {
                     self.peer_event(PeerEvent::Gone, &*peer);
                 }

@@ -308,7 +308,7 @@ fn at_the_end_of_a_call_the_last_words_come() {
     call.arrive(Arrival::Closed { code: 1000, reason: String::new() });
     assert_eq!(call.events().last(), Some(&final_("Good bye.")));
     call.utter(100);
-    assert!(failure(&call.events()).message.contains("the call is over"));
+    assert!(failure(&call.events()).message.contains("when the call was over"));
 
     let mut unreachable = driver(Rate::Khz8);
     unreachable.hear(100, 0);

@@ -261,5 +261,5 @@ fn at_the_end_of_a_call_the_last_words_come() {
     call.utter(500);
     call.close();
     call.wait(3_000);
-    assert!(failure(&call.events()).message.contains("the call is over"));
+    assert!(failure(&call.events()).message.contains("when the call was over"));
 }

@@ -223,7 +223,7 @@ fn at_the_end_of_a_call_the_last_words_come() {
     reply(&mut call, id, 200, r#"{"text":"Bye."}"#);
     assert_eq!(call.events(), [final_("Bye.")]);
     call.ended();
-    assert!(failure(&call.events()).message.contains("the call is over"));
+    assert!(failure(&call.events()).message.contains("when the call was over"));
 
     let mut call = driver();
     call.utter(500);
