@@ -23,7 +23,7 @@ try {
   const row = page.getByRole('row').filter({ hasText: 'webhook.test' });
   await row.first().getByText('Delivered').waitFor();
   await row.first().getByRole('button', { name: 'Send again' }).click();
-  await page.getByText('Queued').waitFor();
+  await page.getByText('The delivery was queued.').waitFor();
   const delivery = page.locator(`tr${await page.getByRole('link', { name: 'Show the delivery' }).getAttribute('href')}`);
   await delivery.getByText('Delivered').waitFor();
   assert.equal(arrived.length, 2);

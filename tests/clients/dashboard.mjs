@@ -241,7 +241,7 @@ async function walk(email, scripts) {
   await page.getByRole('button', { name: 'Create webhook' }).click();
   await page.getByRole('button', { name: 'Send test event' }).click();
   await page.getByText('webhook.test').first().waitFor();
-  await page.getByText('Queued').waitFor();
+  await page.getByText('The delivery was queued.').waitFor();
   const delivery = await page.getByRole('link', { name: 'Show the delivery' }).getAttribute('href');
   assert.equal(await page.locator(`tr${delivery}`).count(), 1);
 

@@ -501,7 +501,7 @@ fn the_test_of_a_webhook_says_that_it_is_queued() {
     let sent = visitor.act("test_webhook", &here, &[("id", &id), ("_then", &then)]);
     let page = text(&visitor.get(sent.header("location").unwrap()));
     let notice = page.split("<p class=\"notice\"").nth(1).unwrap().split("</p>").next().unwrap();
-    assert!(notice.contains("Queued") && !notice.contains("Done"), "{notice}");
+    assert!(notice.contains("was queued") && !notice.contains("Done"), "{notice}");
     let delivery = notice.split("href=\"#").nth(1).expect("a link").split('"').next().unwrap();
     assert!(page.contains(&format!("<tr id=\"{delivery}\">")), "{delivery}: {page}");
 }
