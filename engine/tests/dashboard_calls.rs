@@ -30,6 +30,8 @@ struct Rest {
     method: String,
     path: String,
     query: Map<String, Value>,
+    /// Of `If-Match`.
+    revision: Option<String>,
     body: Option<Value>,
 }
 
@@ -65,13 +67,14 @@ fn rest(command: &str) -> Rest {
     let pattern = Regex::new(concat!(
         r"^curl (?:-X ([A-Z]+) )?'https://voice\.bluedoor\.example(/[^'?]*)(?:\?([^']*))?' \\\n",
         r#"  -H "Authorization: Bearer \$SIDETONE_KEY""#,
+        r#"(?: \\\n  -H 'If-Match: "([0-9]+)"')?"#,
         r"(?s)(?: \\\n  -H 'Content-Type: application/json' \\\n  -d '(.*)')?$"
     ))
     .unwrap();
     let found = pattern.captures(command).unwrap_or_else(|| panic!("no command that sends it: {command}"));
     let text = |at: usize| found.get(at).map(|part| part.as_str());
     let query = form_urlencoded::parse(text(3).unwrap_or_default().as_bytes());
-    let body = text(4).map(|body| {
+    let body = text(5).map(|body| {
         let sent = body.replace(r"'\''", "\u{0}");
         assert!(!sent.contains('\''), "a quote ends the body: {command}");
         serde_json::from_str(&sent.replace('\u{0}', "'")).expect("the body is JSON")
@@ -80,6 +83,7 @@ fn rest(command: &str) -> Rest {
         method: text(1).unwrap_or("GET").to_owned(),
         path: text(2).unwrap().to_owned(),
         query: query.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect(),
+        revision: text(4).map(str::to_owned),
         body,
     }
 }
@@ -173,6 +177,7 @@ fn every_call_that_a_page_shows_exists_and_takes_its_values() {
             // Both forms are the same call.
             assert_eq!(arguments.get("data"), rest.body.as_ref(), "{place}");
             let mut sent = rest.query.clone();
+            sent.extend(rest.revision.clone().map(|revision| ("if_revision".to_owned(), revision.into())));
             for (name, value) in values {
                 let described = schema["properties"][name]["description"].as_str().unwrap();
                 let kind = described.split('`').nth(1).and_then(|kind| kind.strip_suffix('…'));
@@ -229,6 +234,7 @@ fn a_call_that_is_wrong_is_found() {
         method: method.to_owned(),
         path: path.to_owned(),
         query: Map::new(),
+        revision: None,
         body: None,
     };
     assert!(reached(&sent("GET", "/calls/call_1/nothing")).is_none());
@@ -248,8 +254,9 @@ fn a_call_that_is_wrong_is_found() {
     let body = r#"{"name":"Anna'\''s"}"#;
     let command = format!(
         "curl -X POST 'https://voice.bluedoor.example/keys?a=b+c' \\\n  -H \"Authorization: Bearer $SIDETONE_KEY\" \\\n  \
-         -H 'Content-Type: application/json' \\\n  -d '{body}'"
+         -H 'If-Match: \"7\"' \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"
     );
     let read = rest(&command);
+    assert_eq!(read.revision.as_deref(), Some("7"));
     assert_eq!((read.body, &read.query["a"]), (Some(json!({"name": "Anna's"})), &json!("b c")));
 }
