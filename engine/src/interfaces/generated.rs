@@ -7,6 +7,8 @@ mod build;
 #[cfg(not(target_arch = "wasm32"))]
 mod derive;
 mod embedded;
+#[cfg(not(target_arch = "wasm32"))]
+mod parts;
 
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
-//! Writes the text that a WebAssembly module embeds: the documents, split into parts that are grouped by operation. The
-//! parts of one operation repeat each other, and repetitions within a few kilobytes compress well. A split can be at
-//! any position, because parts are only joined again, in their order.
+//! Writes the text that a WebAssembly module embeds: the documents, split into parts that are grouped by operation, of which
+//! each is there once. A split can be at any position, because parts are only joined again, in their order.
 use std::fmt::Write;
 use std::ops::Range;
 
 use serde_json::Value;
 
 use crate::interfaces::generated::embedded::{OPENAPI, TOOLS};
+use crate::interfaces::generated::parts::Parts;
 use crate::interfaces::generated::{Documents, requests};
 use crate::operations::OPERATIONS;
 use crate::storage::fault::Fault;
@@ -27,20 +27,21 @@ pub fn build() -> Result<String, Fault> {
         Document::cut(TOOLS, &tools, |id| format!("{{\"name\":\"{id}\"")),
     ];
 
-    let mut parts = String::new();
+    let mut parts = Parts::default();
     let mut schemas = String::new();
-    let before_url = put(&mut parts, before_url);
+    let before_url = parts.put(before_url);
     for document in &mut documents {
         document.place(0, &mut parts);
     }
     for (at, operation) in OPERATIONS.iter().enumerate() {
-        for document in &mut documents {
-            document.place(at + 1, &mut parts);
-        }
+        // Schemas first: each is read from one place, and the documents have them, too.
         let requests = requests(operation);
         let query = schema(&mut parts, requests.query);
         let body = schema(&mut parts, requests.body);
         line(&mut schemas, operation.id, &[query, body]);
+        for document in &mut documents {
+            document.place(at + 1, &mut parts);
+        }
     }
 
     let mut index = String::new();
@@ -52,7 +53,7 @@ pub fn build() -> Result<String, Fault> {
         }
         line(&mut index, name, &places);
     }
-    Ok(format!("{index}{schemas}\n{parts}"))
+    Ok(format!("{index}{schemas}\n{}", parts.as_str()))
 }
 
 /// A document and its parts: the part before all operations, then one per operation, in the table's order.
@@ -64,7 +65,7 @@ struct Document<'a> {
 
 struct Part {
     range: Range<usize>,
-    place: String,
+    places: Vec<String>,
 }
 
 impl<'a> Document<'a> {
@@ -76,15 +77,15 @@ impl<'a> Document<'a> {
             let next = starts.iter().flatten().copied().filter(|other| *other > start).min();
             next.unwrap_or(text.len())
         };
-        let part = |start: usize| Part { range: start..end(start), place: String::new() };
+        let part = |start: usize| Part { range: start..end(start), places: Vec::new() };
         let parts = starts.iter().map(|start| start.map(part)).collect();
         Self { name, text, parts }
     }
 
-    /// Writes one of its parts at the next position.
-    fn place(&mut self, at: usize, text: &mut String) {
+    /// Writes what is new in one of its parts.
+    fn place(&mut self, at: usize, parts: &mut Parts) {
         if let Some(Some(part)) = self.parts.get_mut(at) {
-            part.place = put(text, &self.text[part.range.clone()]);
+            part.places = parts.put_new(&self.text[part.range.clone()]);
         }
     }
 
@@ -92,25 +93,13 @@ impl<'a> Document<'a> {
     fn places(self) -> Vec<String> {
         let mut parts: Vec<Part> = self.parts.into_iter().flatten().collect();
         parts.sort_by_key(|part| part.range.start);
-        parts.into_iter().map(|part| part.place).collect()
+        parts.into_iter().flat_map(|part| part.places).collect()
     }
 }
 
-/// A schema's position; the OpenAPI document contains most schemas already.
-fn schema(parts: &mut String, schema: Option<Value>) -> String {
-    let Some(text) = schema.map(|schema| schema.to_string()) else {
-        return "-".to_owned();
-    };
-    match parts.rfind(&text) {
-        Some(start) => format!("{start}+{}", text.len()),
-        None => put(parts, &text),
-    }
-}
-
-fn put(parts: &mut String, part: &str) -> String {
-    let start = parts.len();
-    parts.push_str(part);
-    format!("{start}+{}", part.len())
+/// A schema's position; `-` for none.
+fn schema(parts: &mut Parts, schema: Option<Value>) -> String {
+    schema.map_or_else(|| "-".to_owned(), |schema| parts.put(&schema.to_string()))
 }
 
 fn line(index: &mut String, name: &str, places: &[String]) {
