@@ -130,6 +130,8 @@ const checks = {
     await page.getByRole('radio', { name: 'As you typed it' }).check();
     // The tools were ticked for the revision that was read: now they are refused, and nothing was lost by it.
     await save(page);
+    // The page that is left says the same as the one that comes.
+    await page.waitForURL(/do\/set_assistant_tools/);
     await page.getByText('It was changed meanwhile').waitFor();
     await isBack(page);
     assert.ok(await tool(page).isChecked());
