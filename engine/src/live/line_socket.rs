@@ -147,13 +147,16 @@ impl LineSocket<'_> {
                 Received::Nothing => Received::Gone,
                 received => received,
             };
-            for input in self.line.read(closed_at_ms, received).inputs {
-                self.handle_at(closed_at_ms, input);
-            }
+            self.take(closed_at_ms, received);
         }
-        for input in self.line.read(closed_at_ms, Received::Gone).inputs {
-            self.handle_at(closed_at_ms, input);
-        }
+        self.take(closed_at_ms, Received::Gone);
+    }
+
+    /// Passes on what was received at `now_ms`.
+    fn take(&mut self, now_ms: i64, received: Received) {
+        let LineRead { inputs, answer } = self.line.read(now_ms, received);
+        self.outbox.extend(answer);
+        inputs.into_iter().for_each(|input| self.handle_at(now_ms, input));
     }
 
     fn is_gone(&self) -> bool {
@@ -191,11 +194,7 @@ impl LineSocket<'_> {
             Err((service, id, arrival)) => self.handle(LineInput::Arrived(service, id, arrival)),
             // Only now: after a long wait of our own, what had arrived meanwhile comes first.
             Ok(Received::Nothing) => self.handle(LineInput::Quiet),
-            Ok(received) => {
-                let LineRead { inputs, answer } = self.line.read(self.clock.now_ms(), received);
-                self.outbox.extend(answer);
-                inputs.into_iter().for_each(|input| self.handle(input));
-            }
+            Ok(received) => self.take(self.clock.now_ms(), received),
         }
     }
 

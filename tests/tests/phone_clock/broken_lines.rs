@@ -43,14 +43,19 @@ fn a_socket_that_closes_without_a_goodbye_is_lost_media_from_then_on() {
     desk.expect(&json!({"ended_reason": "media_lost", "fault": "carrier", "duration_ms": 1_500}));
 }
 
-#[test]
-fn the_carrier_says_whose_hang_up_closed_the_socket() {
+/// The carrier reports this end, and its socket closes without a goodbye.
+fn reported_and_closed(how: EndKind) -> Desk {
     let desk = Desk::new();
     let (call, socket) = connected(&desk);
     desk.wait(1_500);
-    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUp, seconds: 2 });
+    desk.tell(&call, &CallEvent::Ended { how, seconds: 2 });
     drop(socket);
-    desk.expect(&json!({
+    desk
+}
+
+#[test]
+fn the_carrier_says_whose_hang_up_closed_the_socket() {
+    reported_and_closed(EndKind::HungUp).expect(&json!({
         "outcome": "completed", "ended_reason": "user_hung_up", "fault": "none", "duration_ms": 1_500,
     }));
 }
@@ -58,12 +63,8 @@ fn the_carrier_says_whose_hang_up_closed_the_socket() {
 /// A report that only says that the call is over explains nothing: every carrier ends a call whose socket is gone.
 #[test]
 fn an_end_that_was_nobodys_explains_no_broken_socket() {
-    let desk = Desk::new();
-    let (call, socket) = connected(&desk);
-    desk.wait(1_500);
-    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUpByService, seconds: 2 });
-    drop(socket);
-    desk.expect(&json!({"outcome": "failed", "ended_reason": "media_lost", "fault": "carrier"}));
+    reported_and_closed(EndKind::HungUpByService)
+        .expect(&json!({"outcome": "failed", "ended_reason": "media_lost", "fault": "carrier"}));
 }
 
 #[test]
