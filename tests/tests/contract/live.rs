@@ -24,6 +24,10 @@ fn roles(call: &Value) -> Vec<&str> {
     call["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect()
 }
 
+fn texts(call: &Value) -> Vec<&str> {
+    call["transcript"].as_array().unwrap().iter().map(|row| row["text"].as_str().unwrap()).collect()
+}
+
 #[test]
 fn a_conversation_is_stored_as_a_call() {
     let world = World::new();
@@ -38,6 +42,11 @@ fn a_conversation_is_stored_as_a_call() {
 
     client.say("When do you open on Saturday?");
     assert!(client.hear().contains("open at ten"));
+    let so_far = world.get(format!("/calls/{call_id}")).ok().json;
+    assert_eq!(so_far["status"], "in_progress");
+    assert_eq!(roles(&so_far), ["assistant", "user", "assistant"]);
+    let listed = world.get("/calls").ok().json;
+    assert_eq!(listed["calls"][0]["transcript"], json!([]), "lists have the transcripts of ended calls");
     client.send(r#"{"type": "hang_up"}"#);
     let ended = client.expect("call_ended");
     assert_eq!((&ended["ended_reason"], &ended["call_id"]), (&json!("user_hung_up"), &json!(call_id)));
@@ -50,6 +59,7 @@ fn a_conversation_is_stored_as_a_call() {
     assert_eq!(call["duration_ms"], ended["duration_ms"]);
     assert_eq!(call["costs"]["total_microusd"], 0);
     assert_eq!(roles(&call), ["assistant", "user", "assistant"]);
+    assert_eq!(texts(&call), texts(&so_far));
     assert_eq!(call["assistant_id"], json!(assistant));
     world.expect_replay(&call);
     assert_eq!(world.delete(format!("/calls/{call_id}")).status, 204);

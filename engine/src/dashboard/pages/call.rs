@@ -51,12 +51,12 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         html! {
             @if tone(call) == Tone::Bad { (failed(call)) }
             @if !ended { div data-live hidden {} }
-            @if !rows.is_empty() { (timeline::trace(call, &assistant)) }
+            @if ended && !rows.is_empty() { (timeline::trace(call, &assistant)) }
             div.beside {
                 div.part {
                     h2 { "Transcript" }
                     @if rows.is_empty() {
-                        p.dim { @if ended { "Nothing was said." } @else { "The transcript is written when the call has ended. This page follows it." } }
+                        p.dim { @if ended { "Nothing was said." } @else { "Nothing has been said yet. This page follows the call." } }
                     } @else { (timeline::transcript(rows, &assistant, &[])) }
                 }
                 aside {

@@ -62,9 +62,9 @@ pub struct Call {
     fault: Option<CallFault>,
     /// The caller's sentiment; null until the call is analyzed.
     sentiment: Option<Sentiment>,
-    /// The transcript, oldest row first; times count from the start of the conversation. It is written when the call
-    /// ends. In a list, it is null from the row at which the page would exceed 4 MiB; reading a single
-    /// call always returns it.
+    /// The transcript, oldest row first; times count from the start of the conversation. Reading a single call that is
+    /// in progress returns what was said so far: of a line that the assistant is saying, what was heard up to two seconds
+    /// ago. A list has the transcripts of ended calls only, and null from the row at which the page would exceed 4 MiB.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,
     /// When the steps from each spoken turn of the caller to the assistant's answer were done: the latest 200 turns, oldest
@@ -145,9 +145,13 @@ pub fn select_for(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
     sql!(select_where("c.workspace_id = :workspace_id AND c.id = :id"), id = id, workspace_id = workspace_id)
 }
 
+/// What was said so far in the call `c`, from the [journal](crate::live::call_journal).
+const SO_FAR: &str = "(SELECT json_group_array(json(content)) FROM
+ (SELECT content FROM live_call_rows WHERE workspace_id = c.workspace_id AND call_id = c.id ORDER BY place))";
+
 fn select_where(condition: &str) -> String {
     format!(
-        "SELECT {COLUMNS}, COALESCE(t.content, '[]') AS transcript, COALESCE(t.turns, '[]') AS turns FROM calls AS c
+        "SELECT {COLUMNS}, COALESCE(t.content, {SO_FAR}) AS transcript, COALESCE(t.turns, '[]') AS turns FROM calls AS c
          JOIN call_groups AS g ON g.id = c.group_id LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE {condition}"
     )
 }
