@@ -65,6 +65,39 @@ pub fn number(text: &str) -> Option<String> {
     }
 }
 
+/// Words that take the place of a caller's number where it is withheld.
+const WITHHELD: [&str; 6] = ["anonymous", "blocked", "private", "restricted", "unavailable", "unknown"];
+
+/// Whether a caller's number is withheld.
+pub fn is_withheld(from: &str) -> bool {
+    let from = from.trim().trim_start_matches('+');
+    WITHHELD.iter().any(|word| from.eq_ignore_ascii_case(word))
+}
+
+/// A telephone key, as upper case.
+pub fn key(text: &str) -> Option<char> {
+    let mut keys = text.chars().map(|key| key.to_ascii_uppercase());
+    match (keys.next(), keys.next()) {
+        (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Some(key),
+        _ => None,
+    }
+}
+
+/// A decimal number of dollars, such as `0.01000`, in millionths; further digits round up.
+pub fn microusd(text: &str) -> Option<i64> {
+    const PLACES: usize = 6;
+    const BYTES_MAX: usize = 24;
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || text.len() > BYTES_MAX || !all_digits(whole) || !all_digits(part) {
+        return None;
+    }
+    let (kept, rest) = part.split_at(part.len().min(PLACES));
+    let micros: i64 = format!("{kept:0<PLACES$}").parse().ok()?;
+    let more = i64::from(rest.bytes().any(|byte| byte != b'0'));
+    whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(micros + more)
+}
+
 /// Decodes the audio of a text message: base64 mu-law at 8 kHz.
 pub fn mulaw(payload: &str) -> Result<Vec<i16>, MediaError> {
     let bytes = STANDARD.decode(payload).map_err(|_| MediaError::Audio)?;
@@ -178,7 +211,40 @@ pub fn base_url(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    #[test]
+    fn costs_are_exact() {
+        let rows = [
+            ("0.01000", Some(10_000)),
+            ("0", Some(0)),
+            ("12", Some(12_000_000)),
+            ("0.0085", Some(8_500)),
+            ("0.0000001", Some(1)),
+            ("0.1234567", Some(123_457)),
+            ("1.", Some(1_000_000)),
+            (".5", None),
+            ("", None),
+            ("-1", None),
+            ("1,5", None),
+            ("0.1.2", None),
+            ("1e3", None),
+            ("9999999999999999999", None),
+        ];
+        for (text, cost) in rows {
+            assert_eq!(microusd(text), cost, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn costs_with_six_decimals_are_exact(micros in 0_i64..1_000_000_000_000) {
+            let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+            prop_assert_eq!(microusd(&text), Some(micros));
+        }
+    }
 
     #[test]
     fn tokens_in_quoted_urls_are_removed() {

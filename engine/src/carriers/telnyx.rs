@@ -7,6 +7,7 @@ mod causes;
 mod events;
 mod media;
 mod reorder;
+mod signature;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,12 +15,11 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::callback::{Callback, Check, Forged};
+use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, shared};
-use crate::base::limits::CARRIER_SIGNATURE_AGE_MS_MAX;
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
@@ -133,7 +133,7 @@ impl Carrier for Telnyx {
     }
 
     fn check(&self, callback: &Callback<'_>) -> Check {
-        signature(callback, self.public_key).unwrap_or_else(Check::Forged)
+        signature::check(callback, self.public_key).unwrap_or_else(Check::Forged)
     }
 
     fn check_media(&self, _callback: &Callback<'_>) -> Check {
@@ -201,25 +201,6 @@ fn add(body: &mut Value, more: Value) {
     if let (Value::Object(body), Value::Object(more)) = (body, more) {
         body.extend(more);
     }
-}
-
-/// `telnyx-signature-ed25519` is the base64 of a signature over `{telnyx-timestamp}|{body}`, with the time in seconds.
-/// Source: the SDK's `lib/webhook_verification.py`.
-fn signature(callback: &Callback<'_>, public_key: [u8; 32]) -> Result<Check, Forged> {
-    let signature = callback.header("telnyx-signature-ed25519").ok_or(Forged::Missing)?;
-    let timestamp = callback.header("telnyx-timestamp").ok_or(Forged::Missing)?;
-    let signature = STANDARD.decode(signature).map_err(|_| Forged::Malformed)?;
-    let signature = signature.try_into().map_err(|_| Forged::Malformed)?;
-    if timestamp.is_empty() || !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Forged::Malformed);
-    }
-    let signed_s: i64 = timestamp.parse().map_err(|_| Forged::Malformed)?;
-    let age_ms = callback.now_ms.saturating_sub(signed_s.saturating_mul(1_000));
-    if age_ms.saturating_abs() > CARRIER_SIGNATURE_AGE_MS_MAX {
-        return Err(Forged::Stale);
-    }
-    let message = [timestamp.as_bytes(), b"|", callback.body].concat();
-    Ok(Check::Ed25519 { public_key, message, signature })
 }
 
 #[cfg(test)]

@@ -147,10 +147,11 @@ pub(super) async fn route(
     match run(visit, session, operation, &fields).await {
         Ok(answer) => {
             let body = answers::whole(answer.body.as_deref())?;
-            if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
-                return failed(visit, session, &back, fields, fault).await;
-            }
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
+            // What was made is made, and its page says what is missing: the form would make a second one.
+            if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
+                return failed(visit, session, &to, Fields::new(), templates::incomplete(fault)).await;
+            }
             // A test is sent again with other values, and its result says whether it worked.
             let is_test = SHOWN.contains(&id);
             if answer.reveals || is_test {
@@ -273,9 +274,6 @@ pub(super) async fn run(
                 .collect();
             let (body, not_json) = fields::body(schema, &given);
             problems = not_json;
-            if problems.is_empty() {
-                check_unchanged(visit, session, operation, fields, &body).await?;
-            }
             Some(Value::Object(body))
         }
         None => None,
@@ -290,27 +288,11 @@ pub(super) async fn run(
         problems,
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, show::principal(session));
-    dispatch::dispatch(visit.api, &mut context, operation, raw).await
-}
-
-/// Refuses to change what somebody else has changed since the page was read, unless it is as this form has it. What has
-/// revisions says that itself.
-async fn check_unchanged(
-    visit: &Visit<'_>,
-    session: &Session,
-    operation: &Operation,
-    fields: &Fields,
-    body: &Map<String, Value>,
-) -> Result<(), Fault> {
-    let Some(read) = paths::value(fields, READ).filter(|read| !read.is_empty()) else { return Ok(()) };
-    let get = operation.id.strip_prefix("update_").map(|noun| format!("get_{noun}"));
-    let Some(get) = get.filter(|get| operations::by_id(get).is_some()) else { return Ok(()) };
-    let id = paths::value(fields, "id").unwrap_or_default();
-    let current = Box::pin(run_by_id(visit, session, &get, &[("id", id)])).await?;
-    if current["updated_at"] == read || body.iter().all(|(name, value)| current[name] == *value) {
-        return Ok(());
+    // Refuses to change what somebody else has changed since the page was read, unless it is as this form has it.
+    if let Some(read) = paths::value(fields, READ).filter(|read| !read.is_empty()) {
+        context.expect_unchanged(read);
     }
-    Err(Error::new(Code::RevisionConflict, "It was changed since the page was read.").into())
+    dispatch::dispatch(visit.api, &mut context, operation, raw).await
 }
 
 /// Runs an operation by its id, for a form that runs several.

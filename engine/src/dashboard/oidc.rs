@@ -41,10 +41,6 @@ pub(super) async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     if visit.is_from_elsewhere() {
         return Ok(sign_in::ask_address(visit, "", next, None));
     }
-    let provider = match Provider::discover(visit.services(), settings).await {
-        Ok(provider) => provider,
-        Err(failure) => return Ok(failed(visit, failure)),
-    };
     let services = visit.services();
     let new = visit.token().is_none().then(|| services.new_token().0);
     let visit_token = new.as_deref().or(visit.token()).unwrap_or_default();
@@ -74,6 +70,11 @@ pub(super) async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
         );
         return Ok(sign_in::ask_address(visit, "", next, Some(&error)));
     }
+    // Asked after the sign-in was counted: while the provider is down, each costs a request of some seconds.
+    let provider = match Provider::discover(services, settings).await {
+        Ok(provider) => provider,
+        Err(failure) => return Ok(failed(visit, failure)),
+    };
     let Ok(mut to) = Url::parse(&provider.authorization_endpoint) else {
         return Ok(failed(visit, Failure::Ours("its authorization endpoint is no URL".to_owned())));
     };

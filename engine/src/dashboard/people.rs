@@ -11,6 +11,7 @@ use crate::base::limits::{
     INVITATION_MS, INVITATIONS_MAX, INVITATIONS_SENT_MAX, INVITATIONS_SENT_WINDOW_MS, MEMBERSHIPS_MAX,
     PEOPLE_MAX,
 };
+use crate::operations::auth;
 use crate::operations::context::Context;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
@@ -224,9 +225,17 @@ pub(super) async fn join(visit: &Visit<'_>, session: &Session, fields: &Fields) 
         "INSERT INTO batch_guard (proof) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM invitations WHERE id = :id)",
         id = &open.id
     );
+    let signed_in = sql!(
+        "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+         (SELECT 1 FROM sessions WHERE hash = :hash AND account_id = :account)",
+        hash = &session.hash,
+        account = account
+    );
     let room = sql!(
-        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM memberships WHERE workspace_id = :workspace) >= :people
-         OR (SELECT COUNT(*) FROM memberships WHERE account_id = :account) >= :workspaces",
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE NOT EXISTS
+           (SELECT 1 FROM memberships WHERE workspace_id = :workspace AND account_id = :account)
+         AND ((SELECT COUNT(*) FROM memberships WHERE workspace_id = :workspace) >= :people
+           OR (SELECT COUNT(*) FROM memberships WHERE account_id = :account) >= :workspaces)",
         workspace = &open.workspace_id,
         account = account,
         people = PEOPLE_MAX,
@@ -246,7 +255,7 @@ pub(super) async fn join(visit: &Visit<'_>, session: &Session, fields: &Fields) 
         "join_workspace",
         account.as_str(),
     );
-    let written = visit.services().write([uses, room, delete, join, show, told]).await;
+    let written = visit.services().write([signed_in, uses, room, delete, join, show, told]).await;
     written.map_err(explained)?;
     Ok(Shown::default())
 }
@@ -332,6 +341,9 @@ fn explained(error: DatabaseError) -> Fault {
     }
     if error.is_constraint("proof_used") {
         return crate::storage::accounts::used_proof().into();
+    }
+    if error.is_constraint("unknown_key") {
+        return auth::session_over().into();
     }
     error.into()
 }

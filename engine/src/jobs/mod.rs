@@ -52,6 +52,8 @@ enum Failure {
     LostLease,
     /// The job is retried later.
     Again(String),
+    /// The job is over, and what it was for was not done.
+    GaveUp(String),
     /// The job has released its lease, because another workspace needs its place, or because it waits for memory. It
     /// continues later.
     GaveWay,
@@ -106,6 +108,7 @@ impl Services {
         };
         match outcome {
             Ok(()) | Err(Failure::LostLease | Failure::GaveWay) => None,
+            Err(Failure::GaveUp(detail)) => Some(detail),
             Err(Failure::Again(detail)) => Some(self.release_for_retry(job, &detail).await),
         }
     }

@@ -114,7 +114,7 @@ impl AudioLine {
         }
     }
 
-    /// The same of a line that sends audio all the time, silence too: without any for [`PHONE_DEAD_MS`], it is lost.
+    /// The same of a line that sends audio all the time, silence too: if nothing arrives for [`PHONE_DEAD_MS`], it is lost.
     #[must_use]
     pub const fn steady(mut self) -> Self {
         self.is_steady = true;
@@ -236,10 +236,18 @@ impl AudioLine {
         self.ended.is_none() && !self.voice.is_open_line_cut()
     }
 
-    /// How much of each line being spoken was heard by `at_ms`, in thousandths.
+    /// How much of each line being spoken was heard by `at_ms`, in thousandths. A line that is over is among them until its
+    /// event is taken: who reads the events knows of no other order.
     #[must_use]
     pub fn heard_permille(&self, at_ms: i64) -> Vec<u32> {
-        self.voice.heard_permille(at_ms)
+        let over = self.events.iter().filter_map(|event| match event {
+            PeerEvent::Spoken { .. } => Some(1_000),
+            PeerEvent::BrokeOff { heard_permille } | PeerEvent::Interrupted { heard_permille } => {
+                Some(*heard_permille)
+            }
+            _ => None,
+        });
+        over.chain(self.voice.heard_permille(at_ms)).collect()
     }
 
     /// Whether audio of the assistant's speech is still to come, or playback is paused.

@@ -272,6 +272,10 @@ impl<'a> Drive<'a> {
         }
         let heard = peer.heard_permille(self.now_ms());
         let calls = self.save(calls, &heard).await?;
+        if self.conversation.ended().is_some() {
+            // The carrier has reported the end: a request that nobody waits for costs nothing if it is not made.
+            return Ok(());
+        }
         if let Some(request) = ask {
             self.ask(request);
         }
@@ -487,10 +491,12 @@ impl<'a> Drive<'a> {
         self.pass_on(at_ms, self.of_whole_line(event));
     }
 
-    /// Passes an event on, and remembers which row it cuts.
+    /// Passes an event on, and remembers which rows it cuts.
     fn pass_on(&mut self, at_ms: i64, event: PeerEvent) {
-        if matches!(event, PeerEvent::Interrupted { .. } | PeerEvent::BrokeOff { .. }) {
-            self.cut_rows.extend(self.conversation.first_open_line());
+        match event {
+            PeerEvent::Interrupted { .. } => self.cut_rows.extend(self.conversation.open_lines()),
+            PeerEvent::BrokeOff { .. } => self.cut_rows.extend(self.conversation.first_open_line()),
+            _ => {}
         }
         self.inputs.handle(&mut self.conversation, at_ms, event.into_input());
     }

@@ -5,9 +5,10 @@
 //! read is empty and a guard rejects every write, so nothing leaks before the 401. Afterwards `:ws` is a plain value.
 use subtle::ConstantTimeEq;
 
-use crate::base::error::Error;
+use crate::base::error::{Code, Error};
 use crate::base::ids::{AccountId, KeyId, WorkspaceId};
 use crate::base::limits;
+use crate::base::time::{self, Timestamp};
 use crate::operations::auth;
 use crate::operations::operation::Output;
 use crate::ports::DatabaseError;
@@ -71,6 +72,8 @@ pub struct Context {
     has_written: bool,
     /// What the next write is recorded as in the audit log.
     audit: Option<Audit>,
+    /// When the resource that is to be changed had last changed, as whoever changes it has read it.
+    read_updated_at: Option<String>,
     /// Whether the key's last use was so long ago that this one is to be noted.
     is_use_due: bool,
 }
@@ -114,7 +117,24 @@ impl Context {
             provisioned: false,
             has_written: false,
             audit: None,
+            read_updated_at: None,
             is_use_due: false,
+        }
+    }
+
+    /// Refuses a change of a resource that has changed since it was read with this `updated_at`. Resources with a public
+    /// revision have If-Match for that.
+    pub(crate) fn expect_unchanged(&mut self, updated_at: &str) {
+        self.read_updated_at = Some(updated_at.to_owned());
+    }
+
+    /// See [`Context::expect_unchanged`].
+    pub(crate) fn check_unchanged(&self, updated_at: Timestamp) -> Result<(), Error> {
+        match &self.read_updated_at {
+            Some(read) if *read != time::format(updated_at.ms()) => {
+                Err(Error::new(Code::RevisionConflict, "It was changed since the page was read."))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -59,6 +59,7 @@ pub(crate) trait Declared: Serialize + JsonSchema + Clone + Send + Sync + 'stati
     fn id(&self) -> &Self::Id;
     fn draft(&self) -> &Self::Draft;
     fn revision(&self) -> i64;
+    fn updated_at(&self) -> Timestamp;
 }
 
 /// The specifics of a resource.

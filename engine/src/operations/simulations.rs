@@ -171,6 +171,7 @@ async fn update(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     if draft == current.draft {
         return Output::ok(&current);
     }
+    context.check_unchanged(current.updated_at)?;
     let next = current.changed(draft, Timestamp::from_ms(context.now_ms));
     context.commit(resource::change(&current, &next).to_vec(), Output::ok(&next)?).await
 }

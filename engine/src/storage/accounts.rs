@@ -395,7 +395,7 @@ fn sign_up_closed() -> Error {
     Error::new(Code::SignUpClosed, message)
 }
 
-/// Makes somebody a member.
+/// Makes somebody a member. Who is one already becomes an admin where admins are invited, and loses nothing.
 pub(crate) fn membership(
     workspace_id: &WorkspaceId,
     account_id: &AccountId,
@@ -404,7 +404,7 @@ pub(crate) fn membership(
 ) -> Statement {
     sql!(
         "INSERT INTO memberships (workspace_id, account_id, role, created_at) VALUES (:workspace, :account, :role, :now)
-         ON CONFLICT (workspace_id, account_id) DO NOTHING",
+         ON CONFLICT (workspace_id, account_id) DO UPDATE SET role = excluded.role WHERE excluded.role = 'admin'",
         workspace = workspace_id,
         account = account_id,
         role = role.as_str(),

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::browser::RATE;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Browser, World, fakes};
 
 const GREETING: &str = "Hello, front desk.";
@@ -337,4 +338,44 @@ fn a_line_that_costs_more_than_is_left_is_cut() {
     assert_eq!(call["ended_reason"], "cost_limit", "{call}");
     let cost = call["costs"]["tts_microusd"].as_i64().unwrap();
     assert!((500..30_000).contains(&cost), "{call}");
+}
+
+/// The line that bridges a slow tool, and the answer that waits behind it.
+#[test]
+#[cfg_attr(test_host = "sandbox", ignore = "needs a tool that answers while the conversation goes on")]
+fn who_interrupts_two_lines_is_told_of_both() {
+    const FILLER: &str = "One moment please, I am looking into the book of the house for you, page by page.";
+    let world = World::with_fakes();
+    let receiver = Receiver::start(ReceiverBehaviour::Hold);
+    let assistant = front_desk(&world, &json!({"voice": "builtin/tone", "speech": {"filler": FILLER}}));
+    let tool = world.create(
+        "/tools",
+        json!({"name": "book_table", "description": "Books a table at the restaurant", "url": receiver.url(),
+            "parameters": {"type": "object"}}),
+    );
+    world.put(format!("/assistants/{assistant}/tools"), json!({"tool_ids": [tool.id]})).ok();
+    let mut browser = Browser::open(&world, &assistant, "tone");
+    let id = started(&mut browser);
+    assert_eq!(browser.hear(), GREETING);
+    browser.client.say("Please book a table at the restaurant");
+    let says = |browser: &mut Browser<'_>, text: &str| {
+        let said = browser.expect("assistant_text");
+        assert!(said["text"].as_str().unwrap().contains(text), "{said}");
+        said["index"].clone()
+    };
+    assert_eq!(says(&mut browser, GREETING), 0);
+    let filler = says(&mut browser, FILLER);
+    receiver.set(ReceiverBehaviour::Says("The table is booked."));
+    let answer = says(&mut browser, "The table is booked.");
+    browser.client.say("Stop");
+    let cuts = [(); 2].map(|()| browser.expect("line_cut"));
+    assert_eq!(cuts.each_ref().map(|cut| &cut["index"]), [&filler, &answer], "{cuts:?}");
+    assert_eq!(cuts[1]["heard"], "", "nothing was heard of the line behind: {cuts:?}");
+    browser.hang_up();
+    let call = world.settled_call(&id);
+    let rows = call["transcript"].as_array().unwrap();
+    for cut in &cuts {
+        let row = rows.iter().find(|row| row["index"] == cut["index"]).unwrap();
+        assert_eq!((&row["text"], &row["interrupted"]), (&cut["heard"], &json!(true)), "{row}");
+    }
 }

@@ -18,7 +18,7 @@ pub(super) fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String>
     let report = Report { carrier_call_id: carrier_call_id.clone(), ..Report::default() };
     let event = match callback_type {
         CallbackType::Incoming => {
-            let from = shared::number(parameters.text("From")).filter(|from| !is_withheld(from));
+            let from = shared::number(parameters.text("From")).filter(|from| !shared::is_withheld(from));
             let to = shared::number(parameters.text("To")).ok_or("To is missing")?;
             CarrierEvent::Incoming(IncomingCall { carrier_call_id, from, to, region_url: None })
         }
@@ -105,7 +105,7 @@ impl<'a> Parameters<'a> {
     fn billed(&self) -> Option<Billed> {
         let billed = Billed {
             duration_ms: seconds_ms(self.text("BillDuration")),
-            cost_microusd: microusd(self.text("TotalCost")),
+            cost_microusd: shared::microusd(self.text("TotalCost")),
         };
         (billed.duration_ms.is_some() || billed.cost_microusd.is_some()).then_some(billed)
     }
@@ -119,30 +119,8 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Words that replace a withheld caller's number.
-fn is_withheld(from: &str) -> bool {
-    ["anonymous", "restricted", "unavailable", "private", "unknown"]
-        .iter()
-        .any(|word| from.eq_ignore_ascii_case(word))
-}
-
 fn seconds_ms(text: &str) -> Option<i64> {
     text.parse::<u32>().ok().map(|seconds| i64::from(seconds) * 1_000)
-}
-
-/// A decimal number of dollars, such as `0.01000`, in millionths; further digits round up.
-fn microusd(text: &str) -> Option<i64> {
-    const PLACES: usize = 6;
-    const BYTES_MAX: usize = 18; // twelve digits before the point cannot overflow
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let all_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || text.len() > BYTES_MAX || !all_digits(whole) || !all_digits(part) {
-        return None;
-    }
-    let (kept, rest) = part.split_at(part.len().min(PLACES));
-    let micros: i64 = format!("{kept:0<PLACES$}").parse().ok()?;
-    let more = i64::from(rest.bytes().any(|b| b != b'0'));
-    whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(micros + more)
 }
 
 #[cfg(test)]

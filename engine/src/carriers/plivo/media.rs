@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
+use crate::carriers::shared;
 use crate::carriers::shared::{mulaw, mulaw_payload};
 use crate::speech::audio::Rate;
 
@@ -138,10 +139,7 @@ fn key(digit: &Value) -> Option<char> {
         Value::String(text) => text.clone(),
         other => other.as_u64()?.to_string(),
     };
-    let mut chars = text.chars();
-    let key = chars.next()?.to_ascii_uppercase();
-    let is_key = matches!(key, '0'..='9' | '*' | '#' | 'A'..='D');
-    (is_key && chars.next().is_none()).then_some(key)
+    shared::key(&text)
 }
 
 fn text(message: &Value) -> MediaMessage {

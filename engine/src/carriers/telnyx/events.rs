@@ -62,11 +62,7 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<CarrierEvent>, String> {
 
 fn incoming(payload: &Value) -> Result<IncomingCall, String> {
     let to = shared::number(text(payload, "to")).ok_or("an incoming call to nobody")?;
-    let from = shared::number(text(payload, "from")).filter(|from| {
-        !["anonymous", "private", "restricted", "unavailable", "unknown"]
-            .iter()
-            .any(|withheld| from.trim_start_matches('+').eq_ignore_ascii_case(withheld))
-    });
+    let from = shared::number(text(payload, "from")).filter(|from| !shared::is_withheld(from));
     Ok(IncomingCall { carrier_call_id: call_id(payload)?, from, to, region_url: None })
 }
 
@@ -85,7 +81,7 @@ fn billed(payload: &Value) -> Option<Billed> {
         parts.iter().map(|part| text(part, "currency")).filter(|currency| !currency.is_empty());
     let in_dollars =
         currencies.next().is_some_and(|first| first == "USD") && currencies.all(|more| more == "USD");
-    let cost_microusd = match payload.get("total_cost").and_then(Value::as_str).and_then(millionths) {
+    let cost_microusd = match payload.get("total_cost").and_then(Value::as_str).and_then(shared::microusd) {
         // Zero is zero in any currency.
         Some(0) => Some(0),
         Some(cost) if in_dollars => Some(cost),
@@ -94,19 +90,6 @@ fn billed(payload: &Value) -> Option<Billed> {
     let billed =
         Billed { duration_ms: seconds.and_then(|seconds| seconds.checked_mul(1_000)), cost_microusd };
     (billed.duration_ms.is_some() || billed.cost_microusd.is_some()).then_some(billed)
-}
-
-/// A decimal such as `0.01234` in millionths, rounded.
-fn millionths(text: &str) -> Option<i64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if text.len() > 24 || whole.is_empty() || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let (kept, rest) = part.split_at(part.len().min(6));
-    let millionths: i64 = format!("{kept:0<6}").parse().ok()?;
-    let up = i64::from(rest.as_bytes().first().is_some_and(|digit| *digit >= b'5'));
-    whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(millionths + up)
 }
 
 /// The result of either detection; `None` when it is unsure.

@@ -162,11 +162,7 @@ fn number(value: &Value) -> Option<u64> {
 
 fn digit(message: &Value) -> Result<char, MediaError> {
     let digit = message.pointer("/dtmf/digit").and_then(Value::as_str).ok_or(MediaError::Malformed)?;
-    let mut digits = digit.chars().map(|digit| digit.to_ascii_uppercase());
-    match (digits.next(), digits.next()) {
-        (Some(digit @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(digit),
-        _ => Err(MediaError::Malformed),
-    }
+    shared::key(digit).ok_or(MediaError::Malformed)
 }
 
 /// `100003 malformed_frame: detail`, as far as the message contains it.

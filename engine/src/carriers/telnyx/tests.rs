@@ -5,6 +5,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use super::super::order::RejectionCause;
 use super::*;
 use crate::base::phone::E164;
+use crate::carriers::Forged;
 
 /// The key of the bytes 0 to 31, with a signature that the official SDK's verifier accepted.
 const KEY: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";

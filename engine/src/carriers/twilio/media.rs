@@ -38,7 +38,7 @@ impl MediaCodec for TwilioCodec {
                 Some(event) => event,
                 None => return Ok(Vec::new()),
             },
-            "dtmf" => MediaEvent::Dtmf(key(&message.dtmf.ok_or(MediaError::Malformed)?.digit)?),
+            "dtmf" => MediaEvent::Dtmf(key(message.dtmf)?),
             "mark" => MediaEvent::Played(message.mark.ok_or(MediaError::Malformed)?.name.into_owned()),
             "stop" => {
                 self.stopped = true;
@@ -107,12 +107,8 @@ fn text_message(message: &Value) -> MediaMessage {
     MediaMessage::Text(message.to_string())
 }
 
-fn key(digit: &str) -> Result<char, MediaError> {
-    let mut chars = digit.chars();
-    match (chars.next(), chars.next()) {
-        (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Ok(key),
-        _ => Err(MediaError::Malformed),
-    }
+fn key(dtmf: Option<Dtmf<'_>>) -> Result<char, MediaError> {
+    dtmf.and_then(|dtmf| shared::key(&dtmf.digit)).ok_or(MediaError::Malformed)
 }
 
 /// The relevant fields of a message.

@@ -13,9 +13,8 @@ use crate::carriers::shared;
 /// Bytes of a value that an error quotes.
 const QUOTED_BYTES_MAX: usize = 40;
 
-/// Values of `From` for an unknown caller: words, or the words as typed on a telephone keypad (anonymous, restricted, blocked,
-/// unknown, unavailable).
-const WITHHELD_WORDS: &[&str] = &["anonymous", "restricted", "blocked", "unknown", "unavailable", "private"];
+/// Values of `From` for an unknown caller, beside words: the words as typed on a telephone keypad (anonymous, restricted,
+/// blocked, unknown, unavailable).
 const WITHHELD_NUMBERS: &[&str] = &["+266696687", "+7378742833", "+2562533", "+8656696", "+86282452253"];
 
 /// The events of a callback, by its content: one URL may be configured for a number's calls and for their status.
@@ -47,9 +46,7 @@ fn is_incoming(fields: &Fields<'_>, status: &str) -> bool {
 fn incoming(fields: &Fields<'_>, carrier_call_id: &str) -> Result<CarrierEvent, String> {
     let to = fields.get("To").or(fields.get("Called")).and_then(shared::number).ok_or("no To")?;
     let from = fields.get("From").or(fields.get("Caller")).and_then(shared::number);
-    let is_withheld = |from: &String| {
-        WITHHELD_NUMBERS.contains(&from.as_str()) || WITHHELD_WORDS.contains(&from.to_lowercase().as_str())
-    };
+    let is_withheld = |from: &String| WITHHELD_NUMBERS.contains(&from.as_str()) || shared::is_withheld(from);
     Ok(CarrierEvent::Incoming(IncomingCall {
         carrier_call_id: carrier_call_id.to_owned(),
         from: from.filter(|from| !is_withheld(from)),

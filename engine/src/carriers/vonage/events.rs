@@ -18,9 +18,6 @@ use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
-/// Vonage's words for a withheld number.
-const WITHHELD: &[&str] = &["anonymous", "private", "restricted", "unavailable", "unknown"];
-
 /// Longest region URL; real ones have 30 bytes.
 const REGION_URL_BYTES_MAX: usize = 200;
 
@@ -98,8 +95,7 @@ fn incoming(fields: &Map<String, Value>) -> Result<Option<CarrierEvent>, String>
     let to =
         text("to").and_then(shared::number).ok_or("a callback with neither a status nor a called number")?;
     let carrier_call_id = call_id(fields).ok_or("an incoming call without an id")?;
-    let from =
-        text("from").filter(|from| !WITHHELD.iter().any(|word| from.trim().eq_ignore_ascii_case(word)));
+    let from = text("from").filter(|from| !shared::is_withheld(from));
     Ok(Some(CarrierEvent::Incoming(IncomingCall {
         carrier_call_id,
         from: from.and_then(shared::number).or_else(|| text("from_user").and_then(shared::number)),

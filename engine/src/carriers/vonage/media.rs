@@ -10,6 +10,7 @@ use serde_json::json;
 use super::documents::CONTENT_TYPE;
 use crate::base::limits::MEDIA_CHUNK_MS_MAX;
 use crate::carriers::media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
+use crate::carriers::shared;
 use crate::speech::audio::Rate;
 
 const RATE: Rate = Rate::Khz16;
@@ -81,7 +82,7 @@ impl VonageCodec {
         }
         match text.event.as_str() {
             "websocket:dtmf" => {
-                let key = text.digit.as_deref().and_then(key).ok_or(MediaError::Malformed)?;
+                let key = text.digit.as_deref().and_then(shared::key).ok_or(MediaError::Malformed)?;
                 Ok(vec![MediaEvent::Dtmf(key)])
             }
             "websocket:notify" => {
@@ -115,16 +116,6 @@ impl VonageCodec {
             return Err(MediaError::Audio);
         }
         Ok(samples.iter().map(|sample| i16::from_le_bytes(*sample)).collect())
-    }
-}
-
-/// A telephone key.
-fn key(digit: &str) -> Option<char> {
-    let mut keys = digit.chars();
-    match (keys.next(), keys.next()) {
-        (Some(key @ ('0'..='9' | '*' | '#' | 'A'..='D')), None) => Some(key),
-        (Some(key @ 'a'..='d'), None) => Some(key.to_ascii_uppercase()),
-        _ => None,
     }
 }
 

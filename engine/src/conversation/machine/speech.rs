@@ -31,7 +31,12 @@ impl Conversation {
     /// answered.
     #[must_use]
     pub fn first_open_line(&self) -> Option<usize> {
-        self.speaking.front().map(|line| line.row)
+        self.open_lines().next()
+    }
+
+    /// The indices of all rows that can still be cut.
+    pub fn open_lines(&self) -> impl Iterator<Item = usize> {
+        self.speaking.iter().map(|line| line.row)
     }
 
     /// The rows from `from`, as they would be if the conversation ended at `now_ms`. `heard_permille` has the part of

@@ -43,6 +43,29 @@ fn a_line_is_spoken_once_its_marks_return() {
 }
 
 #[test]
+fn what_was_heard_counts_the_lines_whose_end_was_not_told_yet() {
+    let mut peer = started();
+    for line in ["Hello, this is the shop.", "How can I help you today?"] {
+        peer.handle(0, LineInput::Say(line.into()));
+    }
+    let until_ms = ToneEncoder::duration_ms("Hello, this is the shop.") + 400;
+    let (mut audio_ms, mut marks) = (0, Vec::new());
+    for now_ms in (0..=until_ms).step_by(20) {
+        for output in outputs(&mut peer, now_ms) {
+            audio_ms += if matches!(output, LineOutput::Audio(_)) { FRAME_MS } else { 0 };
+            marks.extend(mark(&output).map(|mark| (audio_ms, mark)));
+        }
+        for (_, mark) in marks.extract_if(.., |(at_ms, _)| *at_ms <= now_ms) {
+            peer.handle(now_ms, played(mark));
+        }
+    }
+    let [1_000, second] = peer.heard_permille(until_ms)[..] else { panic!("two lines") };
+    assert!((1..1_000).contains(&second), "{second}");
+    assert!(events(&mut peer).iter().any(|event| matches!(event, PeerEvent::Spoken { .. })));
+    assert_eq!(peer.heard_permille(until_ms).len(), 1, "the end of the first was told");
+}
+
+#[test]
 fn audio_is_sent_ahead_up_to_the_limit() {
     let mut peer = started();
     peer.handle(0, LineInput::Say("x".repeat(1_000)));

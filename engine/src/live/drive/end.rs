@@ -26,9 +26,9 @@ impl Drive<'_> {
                     peer.end(&self.session.call.id, reason, duration_ms).await;
                     return Ok(());
                 }
-                // Either the carrier has reported something meanwhile, or another process holds the lease. Only the
-                // first case is worth a retry.
-                Err(Fault::Stale) if self.session.on_phone => {}
+                // The carrier has reported something meanwhile, a segment of the recording was counted, or another process
+                // holds the lease. In the last case another attempt is useless, and rare.
+                Err(Fault::Stale) => {}
                 Err(fault) => return Err(fault),
             }
         }

@@ -131,6 +131,10 @@ macro_rules! resource {
             fn revision(&self) -> i64 {
                 self.revision
             }
+
+            fn updated_at(&self) -> $crate::base::time::Timestamp {
+                self.updated_at
+            }
         }
     };
 }

@@ -100,6 +100,7 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
     if draft == *current.draft() {
         return ok(&current);
     }
+    context.check_unchanged(current.updated_at())?;
     R::check(&draft, context.services.config())?;
     let next = current.changed(draft, Timestamp::from_ms(context.now_ms));
     let mut statements = current.before_update();
