@@ -168,7 +168,7 @@ impl Config {
         let providers = settings::read_providers(get)?;
         let models = settings::read_models(get("SIDETONE_MODELS"), &providers)?;
         let model = get("SIDETONE_DEFAULT_MODEL").unwrap_or_else(|| "builtin/rules".to_owned());
-        let speech = SpeechCatalog::from_settings(get, speech_servers(&providers))?;
+        let mut speech = SpeechCatalog::from_settings(get, speech_servers(&providers))?;
         let voice = get("SIDETONE_DEFAULT_VOICE").unwrap_or_else(|| TONE.to_owned());
         let not_configured = |name: &'static str, value: &str, mut known: Vec<&str>| {
             known.sort_unstable();
@@ -184,6 +184,12 @@ impl Config {
             let known = speech.providers.keys().map(String::as_str).chain(["builtin"]).collect();
             return not_configured("SIDETONE_DEFAULT_VOICE", &voice, known);
         }
+        let ceilings = Ceilings::from_settings(get)?;
+        let mut catalog = ModelCatalog { providers, models, ..ModelCatalog::default() };
+        if ceilings.monthly_spend_limit_microusd.is_some() {
+            catalog.assume_prices();
+            speech.assume_prices();
+        }
         let base_url = get("SIDETONE_BASE_URL").unwrap_or_else(|| default_base_url.to_owned());
         Ok(Self {
             base_url: http_url("SIDETONE_BASE_URL", &base_url)?,
@@ -192,7 +198,7 @@ impl Config {
             default_model: model,
             default_voice: voice,
             apology: apology(get("SIDETONE_APOLOGY"))?,
-            catalog: ModelCatalog { providers, models },
+            catalog,
             speech,
             allow_private_targets: switch(get("SIDETONE_ALLOW_PRIVATE_TARGETS"))?,
             carriers: Carriers::from_settings(get)?,
@@ -202,7 +208,7 @@ impl Config {
             google: OpenIdSettings::from_settings(get)?,
             sign_up: SignUp::from_setting(get(SIGN_UP))?,
             operator_hash: operator_hash(get(OPERATOR_KEY))?,
-            ceilings: Ceilings::from_settings(get)?,
+            ceilings,
         })
     }
 
@@ -225,9 +231,22 @@ impl Config {
             );
         }
         if self.ceilings.monthly_spend_limit_microusd.is_some() {
-            warnings.extend(self.carriers.without_rates_warning());
+            warnings.extend(self.limit_warnings());
         }
         warnings
+    }
+
+    /// For what a spending limit does not hold.
+    pub(crate) fn limit_warnings(&self) -> impl Iterator<Item = String> {
+        let models: Vec<&str> = self.catalog.without_prices().collect();
+        let models = (!models.is_empty()).then(|| {
+            format!(
+                "The spending limit does not hold for models of {}: SIDETONE_MODELS has no price for any of them, so they \
+                 count as free.",
+                models.join(", ")
+            )
+        });
+        models.into_iter().chain(self.carriers.without_rates_warning())
     }
 }
 
@@ -258,8 +277,10 @@ fn apology(text: Option<String>) -> Result<String, SettingError> {
 }
 
 fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
+    // A URL may have a password in it.
+    let shown = if text.contains('@') { "it" } else { &format!("`{text}`") };
     let wrong =
-        || SettingError { name, message: format!("`{text}` is not a URL such as https://voice.example.com") };
+        || SettingError { name, message: format!("{shown} is not a URL such as https://voice.example.com") };
     let url = url::Url::parse(text).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || !url.has_host() {
         return Err(wrong());

@@ -108,7 +108,9 @@ async fn send_by_api(
     match services.ports().http.send(request).await {
         Ok(reply) | Err(HttpError::TooLarge(reply)) if (200..300).contains(&reply.status) => Ok(()),
         Ok(reply) | Err(HttpError::TooLarge(reply)) => {
-            let said: String = String::from_utf8_lossy(&reply.body).chars().take(300).collect();
+            let said = String::from_utf8_lossy(&reply.body);
+            let said = api_key.map_or(said.to_string(), |key| said.replace(key.reveal(), "[key]"));
+            let said: String = said.chars().take(300).collect();
             Err(format!("the mail API answered {}: {said}", reply.status))
         }
         Err(HttpError::Timeout) => Err("the mail API did not answer in time".to_owned()),

@@ -14,9 +14,10 @@ use crate::base::limits::{
 use crate::operations::auth;
 use crate::operations::context::Context;
 use crate::ports::DatabaseError;
-use crate::ports::statement::{Row, Statement};
+use crate::ports::statement::{Row, Rows, Statement};
+use crate::services::Services;
 use crate::sql;
-use crate::storage::accounts::{Role, Session};
+use crate::storage::accounts::{OPERATOR, Role, Session};
 use crate::storage::fault::Fault;
 
 /// The page where an invitation is accepted.
@@ -39,7 +40,7 @@ fn context(visit: &Visit<'_>, session: &Session, operation: &'static str, subjec
     context
 }
 
-fn rows<T>(rows: &crate::ports::statement::Rows, entry: T) -> Result<Value, Fault>
+fn rows<T>(rows: &Rows, entry: T) -> Result<Value, Fault>
 where
     T: Fn(Row<'_>) -> Result<Value, DatabaseError>,
 {
@@ -151,7 +152,13 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
         issuer = crate::storage::accounts::BY_EMAIL,
         email = &email
     );
-    let [earlier, member] = services.read([earlier, member]).await?;
+    let admins = sql!(
+        "SELECT a.issuer, a.email FROM memberships AS m JOIN accounts AS a ON a.id = m.account_id
+         WHERE m.workspace_id = :workspace AND m.role = 'admin'",
+        workspace = &session.workspace_id
+    );
+    let [earlier, member, admins] = services.read([earlier, member, admins]).await?;
+    check_admits(services, &admins)?;
     if !member.is_empty() {
         return Err(Error::field("email", "is the address of a member of this workspace").into());
     }
@@ -201,6 +208,20 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     let once = json!({"invitation": {"id": id, "email": email, "role": role.as_str()}, "url": url, "mailed": is_mailed,
         "replaces": !earlier.is_empty()});
     Ok(Shown { once: Some(once), note })
+}
+
+/// Whether invitations of a workspace with these admins let people in who have no account. Whoever is invited has a
+/// workspace of their own, and could let in anybody from there: not where the operator decides who gets an account.
+fn check_admits(services: &Services, admins: &Rows) -> Result<(), Fault> {
+    let sign_up = &services.config().sign_up;
+    for admin in admins.iter() {
+        if admin.str("issuer")? == OPERATOR || sign_up.is_open_to(admin.str("email")?) {
+            return Ok(());
+        }
+    }
+    let message = "This service is not open to everybody, and no admin of this workspace is on its operator's list \
+        (SIDETONE_SIGN_UP), so it cannot invite. Invite from a workspace that can, or ask the operator.";
+    Err(Error::new(Code::SignUpClosed, message).into())
 }
 
 /// Withdraws an invitation.

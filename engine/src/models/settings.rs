@@ -19,6 +19,8 @@ pub struct ModelCatalog {
     pub providers: BTreeMap<String, ModelProvider>,
     /// Settings of models by `provider/name`.
     pub models: BTreeMap<String, ModelSettings>,
+    /// By provider, the prices of models that have none: see [`ModelCatalog::assume_prices`].
+    pub assumed: BTreeMap<String, ModelSettings>,
 }
 
 impl ModelCatalog {
@@ -39,12 +41,49 @@ impl ModelCatalog {
     /// avoided by it.
     #[must_use]
     pub fn settings(&self, model: &str) -> Option<&ModelSettings> {
-        self.models.get(model).or_else(|| {
+        let own = self.models.get(model).or_else(|| {
             self.models
                 .iter()
                 .find(|(name, _)| name.eq_ignore_ascii_case(model))
                 .map(|(_, settings)| settings)
-        })
+        });
+        own.or_else(|| self.assumed.get(provider_of(model)?))
+    }
+
+    /// Lets models without a price cost as much as the dearest model of their provider. A spending limit of the operator
+    /// then holds whatever name a workspace writes; servers of which no model has a price stay free.
+    pub(crate) fn assume_prices(&mut self) {
+        for (model, settings) in &self.models {
+            let Some(provider) = provider_of(model).filter(|_| settings.has_price()) else { continue };
+            let assumed = self.assumed.entry(provider.to_owned()).or_default();
+            let dearer = |one: Option<u64>, other: Option<u64>| one.max(other);
+            assumed.input_microusd_per_1m_tokens =
+                dearer(assumed.input_microusd_per_1m_tokens, settings.input_microusd_per_1m_tokens);
+            assumed.output_microusd_per_1m_tokens =
+                dearer(assumed.output_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens);
+        }
+        for (model, settings) in &mut self.models {
+            if let Some(assumed) = provider_of(model).and_then(|provider| self.assumed.get(provider))
+                && !settings.has_price()
+            {
+                settings.input_microusd_per_1m_tokens = assumed.input_microusd_per_1m_tokens;
+                settings.output_microusd_per_1m_tokens = assumed.output_microusd_per_1m_tokens;
+            }
+        }
+    }
+
+    /// The providers with an account of which no model has a price: a spending limit does not hold for them.
+    pub(crate) fn without_prices(&self) -> impl Iterator<Item = &str> {
+        let has_account = |provider: &ModelProvider| {
+            provider.endpoint.as_ref().is_some_and(|endpoint| endpoint.api_key.is_some())
+        };
+        let has_price = |name: &str| {
+            self.models
+                .iter()
+                .any(|(model, settings)| provider_of(model) == Some(name) && settings.has_price())
+        };
+        let accounts = self.providers.iter().filter(move |(_, provider)| has_account(provider));
+        accounts.map(|(name, _)| name.as_str()).filter(move |name| !has_price(name))
     }
 
     /// What one answer of this model may cost whose request is that large: an estimate of its input, and the longest
@@ -90,6 +129,11 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
+    /// Whether a price is set; it may be 0.
+    fn has_price(&self) -> bool {
+        self.input_microusd_per_1m_tokens.or(self.output_microusd_per_1m_tokens).is_some()
+    }
+
     /// The cost of an answer in millionths of a US dollar, rounded up; 0 without rates.
     #[must_use]
     pub fn cost_microusd(&self, input_tokens: u64, output_tokens: u64) -> i64 {
@@ -225,6 +269,34 @@ mod tests {
         let known =
             providers(&[("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#)]);
         read_models(Some(text.to_owned()), &known.unwrap())
+    }
+
+    #[test]
+    fn under_the_operators_limit_no_name_avoids_a_price() {
+        let text = r#"{"local/big": {"input_microusd_per_1m_tokens": 5, "output_microusd_per_1m_tokens": 9},
+            "local/small": {"input_microusd_per_1m_tokens": 7}, "local/free": {"input_microusd_per_1m_tokens": 0},
+            "local/unpriced": {"knowledge_bytes_max": 10, "fallback": ["local/big"]}}"#;
+        let mut catalog = ModelCatalog { models: models(text).unwrap(), ..ModelCatalog::default() };
+        let cost = |catalog: &ModelCatalog, model: &str| {
+            let settings = catalog.settings(model).cloned().unwrap_or_default();
+            settings.cost_microusd(1_000_000, 1_000_000)
+        };
+        assert_eq!(cost(&catalog, "local/big-2024-08-06"), 0);
+        catalog.assume_prices();
+        for (model, microusd) in [
+            ("local/big", 14),
+            ("local/BIG", 14),
+            ("local/small", 7),
+            ("local/free", 0),
+            ("local/unpriced", 16),
+            ("local/big-2024-08-06", 16),
+            ("local/big?x=1", 16),
+            ("other/big", 0),
+        ] {
+            assert_eq!(cost(&catalog, model), microusd, "{model}");
+        }
+        assert!(catalog.may_cost("local/anything") && !catalog.may_cost("other/anything"));
+        assert_eq!(catalog.settings("local/unpriced").unwrap().fallback, ["local/big"]);
     }
 
     #[test]

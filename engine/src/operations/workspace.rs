@@ -74,8 +74,8 @@ struct Workspace {
     /// What the calls and runs in progress may still cost, in millionths of a US dollar. Without a spending limit,
     /// nothing is reserved.
     reserved_microusd: i64,
-    /// What keeps the limits above from holding as they are set: lower limits of the operator, and carriers without
-    /// rates. Empty if nothing does.
+    /// What keeps the limits above from holding as they are set: lower limits of the operator, and providers of models
+    /// and carriers without rates. Empty if nothing does.
     warnings: Vec<String>,
     /// When it was created.
     created_at: Timestamp,
@@ -123,7 +123,7 @@ impl Draft {
             }
         }
         if ceiling.or(self.monthly_spend_limit_microusd).is_some() {
-            warnings.extend(config.carriers.without_rates_warning());
+            warnings.extend(config.limit_warnings());
         }
         warnings
     }

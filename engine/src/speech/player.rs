@@ -6,6 +6,7 @@ use super::audio::{FRAME_MS, Rate};
 use super::playback::Playback;
 use super::playback_schedule::PlaybackSchedule;
 use super::synthesizer::LineId;
+use super::tone::ToneSymbol;
 use crate::base::limits::{PHONE_AHEAD_MS, PHONE_MARK_LATE_MS, PHONE_MARK_MS};
 
 /// An output to the line.
@@ -43,17 +44,39 @@ pub struct HeardFrame {
     pub samples: Vec<i16>,
 }
 
+/// What a frame sounds like.
+#[derive(Debug)]
+enum Sound {
+    Samples(Vec<i16>),
+    /// Becomes samples when it is sent: a line of the tone code may have minutes of audio that nobody has heard yet.
+    Tone(ToneSymbol),
+}
+
 /// Audio that was not heard yet.
 #[derive(Debug)]
 struct Frame {
-    samples: Vec<i16>,
+    sound: Sound,
     /// When its playback begins, once it was sent.
     from_ms: i64,
 }
 
 impl Frame {
-    const fn new(samples: Vec<i16>) -> Self {
-        Self { samples, from_ms: 0 }
+    const fn new(sound: Sound) -> Self {
+        Self { sound, from_ms: 0 }
+    }
+
+    fn samples(&self, rate: Rate) -> Vec<i16> {
+        match &self.sound {
+            Sound::Samples(samples) => samples.clone(),
+            Sound::Tone(symbol) => symbol.samples(rate),
+        }
+    }
+
+    fn into_samples(self, rate: Rate) -> Vec<i16> {
+        match self.sound {
+            Sound::Samples(samples) => samples,
+            Sound::Tone(symbol) => symbol.samples(rate),
+        }
     }
 }
 
@@ -152,16 +175,29 @@ impl Player {
         });
     }
 
+    /// Adds a message of the tone code, or a part of one, to the last line that was begun.
+    pub fn add_tones(&mut self, line: LineId, symbols: impl IntoIterator<Item = ToneSymbol>) {
+        if self.is_open(line) {
+            self.unheard.extend(symbols.into_iter().map(|symbol| Frame::new(Sound::Tone(symbol))));
+            self.extend_last_line();
+        }
+    }
+
+    /// Whether audio may be added to this line.
+    fn is_open(&self, line: LineId) -> bool {
+        self.lines.back().is_some_and(|last| last.id == line && !last.is_complete)
+    }
+
     /// Adds audio to the last line that was begun.
     pub fn add_audio(&mut self, line: LineId, samples: &[i16]) {
-        if self.lines.back().is_none_or(|last| last.id != line || last.is_complete) {
+        if !self.is_open(line) {
             return;
         }
         self.partial.extend_from_slice(samples);
         let whole = self.partial.len() - self.partial.len() % self.rate.frame_samples();
         let frames = self.partial.drain(..whole).collect::<Vec<_>>();
         let frames = frames.chunks_exact(self.rate.frame_samples());
-        self.unheard.extend(frames.map(|samples| Frame::new(samples.to_vec())));
+        self.unheard.extend(frames.map(|samples| Frame::new(Sound::Samples(samples.to_vec()))));
         self.extend_last_line();
     }
 
@@ -173,7 +209,7 @@ impl Player {
         if !self.partial.is_empty() {
             let mut frame = std::mem::take(&mut self.partial);
             frame.resize(self.rate.frame_samples(), 0);
-            self.unheard.push_back(Frame::new(frame));
+            self.unheard.push_back(Frame::new(Sound::Samples(frame)));
             self.extend_last_line();
         }
     }
@@ -315,9 +351,10 @@ impl Player {
             self.send_at_ms = Some(now_ms + PHONE_MARK_MS / 2);
             return None;
         }
+        let rate = self.rate;
         let frame = self.unheard.get_mut(self.sent)?;
         frame.from_ms = self.schedule.sent(now_ms);
-        let samples = frame.samples.clone();
+        let samples = frame.samples(rate);
         self.sent += 1;
         self.unmarked_ms += FRAME_MS;
         self.progress_at_ms = now_ms;
@@ -386,7 +423,7 @@ impl Player {
                 line.heard_until_ms = Some(until_ms);
             }
             if self.is_recorded {
-                self.recorded.push_back(HeardFrame { until_ms, samples: frame.samples });
+                self.recorded.push_back(HeardFrame { until_ms, samples: frame.into_samples(self.rate) });
             }
         }
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::base::limits::INTEGER_MAX;
 use crate::base::ordered::Ordered as _;
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
+use crate::models::settings::provider_of;
 use crate::speech::transcribers::TranscriberKind;
 
 /// The settings read here.
@@ -126,6 +127,15 @@ pub struct SpeechCatalog {
     pub transcribers: BTreeMap<String, TranscriberRates>,
     /// The transcriber of assistants that name none.
     pub default_transcriber: Option<String>,
+    /// By provider, the prices of voices and of transcribers that have none: see [`SpeechCatalog::assume_prices`].
+    pub assumed: AssumedRates,
+}
+
+/// Rates by provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AssumedRates {
+    voices: BTreeMap<String, u64>,
+    transcribers: BTreeMap<String, u64>,
 }
 
 impl SpeechProvider {
@@ -265,12 +275,23 @@ impl SpeechCatalog {
         if [TONE, BROWSER].contains(&voice) {
             return false;
         }
-        let has_price = |voice: &str| {
-            let rate = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
-            rate.is_some_and(|rate| rate > 0)
-        };
+        let has_price = |voice: &str| self.voice_rate(voice).is_some_and(|rate| rate > 0);
         self.with_fallbacks(voice).any(has_price)
             || self.transcribers.values().any(|rates| rates.microusd_per_minute.is_some_and(|rate| rate > 0))
+    }
+
+    /// The price of 1,000 characters.
+    fn voice_rate(&self, voice: &str) -> Option<u64> {
+        let own = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
+        own.or_else(|| self.assumed.voices.get(provider_of(voice)?).copied())
+    }
+
+    /// The same as for models: [`ModelCatalog::assume_prices`](crate::models::settings::ModelCatalog).
+    pub(crate) fn assume_prices(&mut self) {
+        let voices = self.voices.iter().map(|(name, settings)| (name, settings.microusd_per_1k_chars));
+        self.assumed.voices = dearest(voices);
+        let transcribers = self.transcribers.iter().map(|(name, rates)| (name, rates.microusd_per_minute));
+        self.assumed.transcribers = dearest(transcribers);
     }
 
     /// A voice, then those that take its place, in their order.
@@ -284,18 +305,32 @@ impl SpeechCatalog {
     /// rate.
     #[must_use]
     pub fn speech_microusd(&self, voice: &str, chars: &[u64]) -> i64 {
-        let rate = |voice| self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
-        let prices =
-            self.with_fallbacks(voice).zip(chars).map(|(voice, chars)| price(*chars, rate(voice), 1_000));
+        let prices = self
+            .with_fallbacks(voice)
+            .zip(chars)
+            .map(|(voice, chars)| price(*chars, self.voice_rate(voice), 1_000));
         prices.fold(0, i64::saturating_add).min(INTEGER_MAX)
     }
 
     /// The price of transcribed audio, in millionths of a US dollar, rounded up; 0 without a rate.
     #[must_use]
     pub fn transcription_microusd(&self, transcriber: &str, audio_ms: i64) -> i64 {
-        let rate = self.transcribers.get(transcriber).and_then(|rates| rates.microusd_per_minute);
+        let own = self.transcribers.get(transcriber).and_then(|rates| rates.microusd_per_minute);
+        let rate = own.or_else(|| self.assumed.transcribers.get(provider_of(transcriber)?).copied());
         price(audio_ms.max(0).unsigned_abs(), rate, 60_000)
     }
+}
+
+/// The highest rate of each provider that has one.
+fn dearest<'a>(rates: impl Iterator<Item = (&'a String, Option<u64>)>) -> BTreeMap<String, u64> {
+    let mut dearest = BTreeMap::new();
+    for (name, rate) in rates {
+        if let (Some(provider), Some(rate)) = (provider_of(name), rate) {
+            let known: &mut u64 = dearest.entry(provider.to_owned()).or_default();
+            *known = rate.max(*known);
+        }
+    }
+    dearest
 }
 
 fn price(amount: u64, rate: Option<u64>, per: u128) -> i64 {
@@ -382,6 +417,12 @@ mod tests {
         assert_eq!(speech.speech_microusd("local/other", &[1_000]), 0);
         assert_eq!(speech.transcription_microusd("local/t", 1), 1);
         assert_eq!(speech.transcription_microusd("local/t", 120_000), 8_600);
+        let mut limited = speech;
+        limited.assume_prices();
+        assert_eq!(limited.speech_microusd("local/other", &[1_000]), 15_000, "as much as the dearest");
+        assert_eq!(limited.speech_microusd("local/w", &[1_000]), 4_000);
+        assert_eq!(limited.transcription_microusd("local/T", 60_000), 4_300);
+        assert_eq!(limited.transcription_microusd("other/t", 60_000), 0);
     }
 
     #[test]

@@ -57,4 +57,4 @@ mod tests;
 mod tones;
 
 pub use decoder::{ToneDecoder, ToneHeard};
-pub use encoder::{MAX_CHARS, ToneEncoder};
+pub use encoder::{MAX_CHARS, ToneEncoder, ToneSymbol};

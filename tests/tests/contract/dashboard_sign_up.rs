@@ -89,6 +89,22 @@ fn only_listed_and_invited_people_sign_in_and_the_page_tells_nobody_who_they_are
 }
 
 #[test]
+fn who_was_let_in_lets_nobody_in() {
+    let world = on_host("boss@other.example");
+    let mut boss = Visitor::signed_in(&world, "boss@other.example");
+    let guest = [("email", "guest@other.example"), ("role", "admin")];
+    assert_eq!(boss.act("invite_person", "/dashboard/people", &guest).status, 200);
+    // Signed in, with a workspace of their own and without joining that of the boss.
+    let mut guest = Visitor::signed_in(&world, "guest@other.example");
+    let puppet = [("email", "puppet@other.example"), ("role", "admin")];
+    let refused = guest.act("invite_person", "/dashboard/people", &puppet);
+    assert!(refused.status == 403 && text(&refused).contains("cannot invite"), "{refused:?}");
+    let mut puppet = Visitor::new(&world);
+    puppet.submit(SIGN_IN, SIGN_IN, &[("email", "puppet@other.example")]);
+    world.logged("no code was made for puppet@other.example");
+}
+
+#[test]
 fn a_guessed_code_does_not_get_around_the_rule() {
     // Whoever reads the database, or is lucky, has the code of somebody who was withdrawn meanwhile.
     let world = on_host("boss@other.example");

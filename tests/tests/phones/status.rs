@@ -14,6 +14,7 @@ with_each_carrier!(
     the_end_arrives_first,
     the_end_arrives_before_the_media_socket_closes,
     a_callback_for_an_unknown_call_is_accepted_and_ignored,
+    a_report_at_the_address_of_another_call_is_ignored,
     forged_callbacks_change_nothing,
     forged_announcements_are_not_answered,
 );
@@ -98,6 +99,18 @@ fn a_callback_for_an_unknown_call_is_accepted_and_ignored(provider: &'static str
         }
     }
     assert!(desk.calls().is_empty());
+}
+
+fn a_report_at_the_address_of_another_call_is_ignored(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let [(one, mut person), (other, neighbour)] = [desk.place(), desk.place()];
+    person.report_for(&neighbour);
+    let status = person.try_to_tell(&CallEvent::Ended { how: EndKind::Busy, seconds: 0 });
+    let status = status.expect("every carrier tells the end").unwrap();
+    assert!((200..300).contains(&status), "{provider}: {status} {}", desk.world.log().lines().filter(|l| l.contains("ERROR")).collect::<String>());
+    for id in [one, other] {
+        assert_ne!(desk.call(&id)["status"], "ended", "{provider}");
+    }
 }
 
 fn forged_callbacks_change_nothing(provider: &'static str) {

@@ -47,10 +47,10 @@ pub const SOCKET_CONNECT_MS: u64 = 10_000;
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Messages that wait to be sent on an outgoing WebSocket: half a minute of speech.
 pub const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
-/// Characters of the assistant's lines that are synthesized before any of them is heard: about a minute. Audio that waits
-/// takes memory, and is paid for even if nobody hears it.
-pub const SPEECH_AHEAD_CHARS: usize = 1_000;
+/// Characters of the assistant's lines that are synthesized before any of them is heard: about twenty seconds. Audio that
+/// waits takes memory, and is paid for even if nobody hears it.
+pub const SPEECH_AHEAD_CHARS: usize = 350;
 /// What is synthesized beyond that for each second that was heard: as many characters as the fastest voices speak.
 pub const SPEECH_AHEAD_CHARS_PER_S: usize = 25;
 /// While more audio than this waits to be played, no more text is synthesized.
-pub const SPEECH_AHEAD_MS: i64 = 60_000;
+pub const SPEECH_AHEAD_MS: i64 = 20_000;

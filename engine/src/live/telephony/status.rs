@@ -47,8 +47,12 @@ async fn apply_once(
     let reads =
         [calls::select_for(&before.workspace_id, &before.call_id), events::subscribers(&before.workspace_id)];
     let [call, subscribers] = services.read(reads).await?;
-    change.batch(services, call.first(), &subscribers)?.write(services).await?;
-    Ok(Some(change.after))
+    match change.batch(services, call.first(), &subscribers)?.write(services).await {
+        Ok(_) => Ok(Some(change.after)),
+        // The carrier's id is that of another call: whatever this reports, it is not about the call of its address.
+        Err(error) if error.is_constraint("phone_calls.carrier_call_id") => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The changes of a report.

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::speech::tone::ToneEncoder;
 
 const FRAME: usize = Rate::Khz8.frame_samples();
 
@@ -217,4 +218,14 @@ proptest! {
         prop_assert_eq!(heard + cut, queued);
         prop_assert!(player.lines.is_empty());
     }
+}
+
+/// Ten minutes of a line that waits take a megabyte: 30,000 frames.
+#[test]
+fn a_frame_of_the_tone_code_that_waits_is_small() {
+    assert!(size_of::<Frame>() <= 40, "{}", size_of::<Frame>());
+    assert_eq!(
+        Frame::new(Sound::Tone(ToneEncoder::symbols("a").next().unwrap())).samples(Rate::Khz8).len(),
+        160
+    );
 }

@@ -27,18 +27,16 @@ impl ToneEncoder {
     /// audio.
     #[must_use]
     pub fn speak(text: &str, rate: Rate) -> Vec<i16> {
-        let packets = packet::of_text(spoken(text));
-        let mut samples = Vec::with_capacity(symbols(&packets) * rate.frame_samples());
-        for (number, packet) in packets.iter().enumerate() {
+        Self::symbols(text).flat_map(|symbol| symbol.samples(rate)).collect()
+    }
+
+    /// The same as symbols, which take less memory.
+    pub fn symbols(text: &str) -> impl Iterator<Item = ToneSymbol> {
+        packet::of_text(spoken(text)).into_iter().enumerate().flat_map(|(number, packet)| {
             let preamble = if number == 0 { Preamble::Opening } else { Preamble::Following };
-            for pair in preamble.pairs() {
-                write_symbol(&mut samples, pair, rate);
-            }
-            for byte in packet {
-                write_symbol(&mut samples, tones::of_byte(*byte), rate);
-            }
-        }
-        samples
+            let bytes = packet.into_iter().map(tones::of_byte);
+            preamble.pairs().into_iter().chain(bytes).map(ToneSymbol::of)
+        })
     }
 
     /// The exact duration of [`ToneEncoder::speak`].
@@ -56,16 +54,30 @@ fn symbols(packets: &[Vec<u8>]) -> usize {
     packets.iter().map(|packet| Preamble::SYMBOLS + packet.len()).sum()
 }
 
-/// Writes a frame of two tones. It fades in and out for a millisecond, within the guard interval, to avoid clicks.
-fn write_symbol(samples: &mut Vec<i16>, pair: [usize; 2], rate: Rate) {
-    let length = rate.frame_samples();
-    let slope = length / 20;
-    let step = PERIOD * 125 / 2 / rate.hz() as usize;
-    for place in 0..length {
-        let [one, other] = pair.map(|tone| {
-            i32::from(SINE.get(place * step * tones::multiple(tone) % PERIOD).copied().unwrap_or(0))
-        });
-        let gain = slope.min(place + 1).min(length - place) as i32;
-        samples.push(((one + other) * gain / slope as i32) as i16);
+/// A frame of two tones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToneSymbol([u8; 2]);
+
+impl ToneSymbol {
+    /// The tones have numbers below 256.
+    fn of(pair: [usize; 2]) -> Self {
+        Self(pair.map(|tone| tone as u8))
+    }
+
+    /// One frame. It fades in and out for a millisecond, within the guard interval, to avoid clicks.
+    #[must_use]
+    pub fn samples(self, rate: Rate) -> Vec<i16> {
+        let length = rate.frame_samples();
+        let slope = length / 20;
+        let step = PERIOD * 125 / 2 / rate.hz() as usize;
+        let sample = |place: usize| {
+            let [one, other] = self.0.map(|tone| {
+                let place = place * step * tones::multiple(usize::from(tone)) % PERIOD;
+                i32::from(SINE.get(place).copied().unwrap_or(0))
+            });
+            let gain = slope.min(place + 1).min(length - place) as i32;
+            ((one + other) * gain / slope as i32) as i16
+        };
+        (0..length).map(sample).collect()
     }
 }

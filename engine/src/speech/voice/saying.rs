@@ -25,7 +25,7 @@ impl Voice {
         match &mut self.mouth {
             Mouth::Tone => {
                 self.player.begin_line(open.id);
-                self.player.add_audio(open.id, &ToneEncoder::speak(&open.tone_text, self.rate));
+                self.player.add_tones(open.id, ToneEncoder::symbols(&open.tone_text));
                 self.player.finish_line(open.id);
                 self.turn_clock.audio_arrived(open.id, now_ms);
             }

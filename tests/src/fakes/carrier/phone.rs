@@ -55,6 +55,11 @@ impl Phone {
         &self.call
     }
 
+    /// Reports to the address of another call from now on.
+    pub fn report_for(&mut self, other: &Self) {
+        self.call.status_url.clone_from(&other.call.status_url);
+    }
+
     /// The carrier's call id.
     pub fn id(&self) -> &str {
         &self.call.carrier_call_id
