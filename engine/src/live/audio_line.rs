@@ -29,6 +29,8 @@ pub enum LineInput {
     Unreadable,
     /// A message of the line that exceeds the size limit.
     TooLarge,
+    /// The line's audio has another format than the one that was asked for.
+    WrongFormat,
     /// The user typed a text, on a line that has a keyboard. It interrupts the assistant as speech does.
     Typed(String),
     /// Something about the call that its record should have.
@@ -147,7 +149,7 @@ impl AudioLine {
                 }
             }
             LineInput::Unreadable => self.wrong_message(),
-            LineInput::TooLarge => self.ended = Some(self.lost()),
+            LineInput::TooLarge | LineInput::WrongFormat => self.ended = Some(self.lost()),
             LineInput::Typed(text) => {
                 self.voice.key_pressed(now_ms);
                 self.take_voice_events();

@@ -196,6 +196,13 @@ impl<'a> Drive<'a> {
                         return Ok(());
                     }
                 }
+                // Answered, with audio that nobody understands: there will be no other.
+                Err(PeerEvent::Stop { .. }) => {
+                    self.mark_connected().await?;
+                    if self.is_released {
+                        return Ok(());
+                    }
+                }
                 // Answered without audio: no report to wait for.
                 Err(PeerEvent::Nothing) => return self.release_unconnected(0).await,
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,

@@ -1,6 +1,6 @@
 //! A line with audio, as the conversation's socket uses it: a carrier's media socket, or a browser.
 use crate::base::ids::CallId;
-use crate::carriers::MediaCodec;
+use crate::carriers::{MediaCodec, MediaError};
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
 use crate::live::audio_line::LineInput;
@@ -110,6 +110,7 @@ impl Line for CarrierLine {
                     let inputs = events.into_iter().map(LineInput::Media).collect();
                     return LineRead { inputs, answer: None };
                 }
+                Err(MediaError::Format) => LineInput::WrongFormat,
                 Err(_) => LineInput::Unreadable,
             },
             Received::TooLarge => LineInput::TooLarge,

@@ -206,10 +206,21 @@ fn conversations() -> Vec<Limit> {
     vec![
         ("lifetime of a test token", format!("{TEST_TOKEN_TTL_SECONDS_DEFAULT} s"), token_seconds.clone()),
         ("duration of a browser test", format!("{TEST_TOKEN_DURATION_SECONDS_DEFAULT} s"), token_seconds),
-        most("duration of a telephone call or simulation", duration(DURATION_MS_MAX.unsigned_abs())),
+        most(
+            "duration of a telephone call or simulation",
+            format!(
+                "{}; on the telephone, the conversation ends {} s earlier, before the carrier does",
+                duration(DURATION_MS_MAX.unsigned_abs()),
+                PHONE_END_MARGIN_MS / 1_000
+            ),
+        ),
         most(
             "duration of a telephone call when little money is left",
-            format!("at least {}", duration(PHONE_CALL_SECONDS_MIN.unsigned_abs() * 1_000)),
+            format!(
+                "at least {}, of them {} s of conversation",
+                duration(PHONE_CALL_SECONDS_MIN.unsigned_abs() * 1_000),
+                PHONE_CALL_SECONDS_MIN - PHONE_END_MARGIN_MS / 1_000
+            ),
         ),
         most("lines of both sides", count(TURNS_MAX)),
         most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),

@@ -121,6 +121,24 @@ fn a_silent_socket(provider: &'static str) {
     );
 }
 
+/// Nothing can be understood on such a line, so the call ends at once and not after half a minute of silence.
+#[test]
+fn audio_in_another_format_ends_the_call() {
+    let desk = Desk::new("telnyx");
+    let (id, mut person) = desk.place();
+    person.pick_up();
+    person.open_socket();
+    let format = json!({"encoding": "PCMA", "sample_rate": 8_000, "channels": 1});
+    let start = json!({"event": "start", "sequence_number": "1", "stream_id": "1",
+        "start": {"call_control_id": person.id(), "media_format": format}});
+    person.raw_media(WireMessage::Text(json!({"event": "connected", "version": "1.0.0"}).to_string()));
+    person.raw_media(WireMessage::Text(start.to_string()));
+    let call = desk.until(&id, "over within some seconds", |call| call["status"] == "ended");
+    desk.expect(&call, &json!({"outcome": "failed", "ended_reason": "media_lost", "fault": "carrier"}));
+    assert!(call["duration_ms"].as_i64().unwrap() < 3_000, "{call}");
+    person.was_hung_up();
+}
+
 fn a_flooding_socket(provider: &'static str) {
     const FRAMES: usize = 20_000;
     let desk = Desk::new(provider);

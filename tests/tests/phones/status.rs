@@ -107,7 +107,11 @@ fn a_report_at_the_address_of_another_call_is_ignored(provider: &'static str) {
     person.report_for(&neighbour);
     let status = person.try_to_tell(&CallEvent::Ended { how: EndKind::Busy, seconds: 0 });
     let status = status.expect("every carrier tells the end").unwrap();
-    assert!((200..300).contains(&status), "{provider}: {status} {}", desk.world.log().lines().filter(|l| l.contains("ERROR")).collect::<String>());
+    assert!(
+        (200..300).contains(&status),
+        "{provider}: {status} {}",
+        desk.world.log().lines().filter(|l| l.contains("ERROR")).collect::<String>()
+    );
     for id in [one, other] {
         assert_ne!(desk.call(&id)["status"], "ended", "{provider}");
     }
