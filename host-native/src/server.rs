@@ -3,6 +3,7 @@ mod compressed;
 mod connections;
 #[cfg(test)]
 mod limits_page_tests;
+mod one_message;
 mod request;
 mod socket;
 mod watched;
