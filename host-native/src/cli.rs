@@ -20,6 +20,7 @@ use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
 use crate::memory;
+use crate::open_files::{OpenFiles, Outgoing};
 use crate::runner::{Runner, Wakes};
 use crate::server;
 use crate::settings::{self, HOST_SETTINGS, Settings};
@@ -29,9 +30,6 @@ use crate::web_socket_client::WebSocketClient;
 
 /// Recordings leave this many times the database's reserve of the disk to it.
 const BLOBS_LEAVE_RESERVES: u64 = 4;
-
-/// Grace period for claimed jobs after the signal to stop.
-const JOBS_SHUTDOWN_MS: u64 = 10_000;
 
 /// Voice assistants as one engine: REST, MCP and a job runner in one binary.
 ///
@@ -122,7 +120,12 @@ pub fn main() -> Result<(), Failure> {
     let data = DataFolder::open(&settings.data)
         .map_err(|error| format!("SIDETONE_DATA: {} cannot be used: {error}", settings.data.display()))?;
     match arguments.command.unwrap_or(Command::Serve) {
-        Command::Serve | Command::Secrets { command: None } => runtime.block_on(serve(&settings, &data)),
+        Command::Serve | Command::Secrets { command: None } => {
+            let served = runtime.block_on(serve(&settings, &data));
+            // A look-up of a name that hangs must not keep the process.
+            runtime.shutdown_background();
+            served
+        }
         Command::Secrets { command: Some(SecretsCommand::Accept) } => {
             let _lock = data.lock()?;
             if !settings.has_secret {
@@ -200,6 +203,7 @@ fn key_lost(error: &io::Error, workspace: &str) -> String {
 struct Service {
     engine: Engine,
     wakes: Arc<Wakes>,
+    files: OpenFiles,
     /// Warnings to log at startup.
     warnings: Vec<String>,
 }
@@ -216,8 +220,11 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         name => std::env::var(name).ok(),
     };
     let config = Config::from_settings(lookup, &base_url, &secret)?;
-    let warnings =
+    let files = OpenFiles::of_process();
+    let mut warnings =
         config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
+    warnings.extend(files.warning());
+    let outgoing = Outgoing::new(&files);
     let wakes = Arc::new(Wakes::default());
     let mailer =
         SmtpMailer::from_settings(config.mail.as_ref())?.map(|mailer| Arc::new(mailer) as Arc<dyn Mailer>);
@@ -227,12 +234,12 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),
-        http: Arc::new(HttpClient::new()?),
-        web_sockets: Arc::new(WebSocketClient::new()?),
+        http: Arc::new(HttpClient::new(outgoing.clone())?),
+        web_sockets: Arc::new(WebSocketClient::new(outgoing)?),
         keys: Arc::new(RingKeys),
         mailer,
     };
-    Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, warnings })
+    Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, files, warnings })
 }
 
 async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
@@ -243,7 +250,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
         .await
         .map_err(|error| format!("SIDETONE_LISTEN: cannot listen on {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
-    let Service { engine, wakes, warnings } = service(settings, data, address)?;
+    let Service { engine, wakes, files, warnings } = service(settings, data, address)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     // The lock guarantees that no other server uses this folder.
     let Started { first_key, sign_in_link, warnings, workers } =
@@ -261,12 +268,15 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let start = |worker| Runner::start(worker, wakes.clone(), stopped.clone());
     let jobs = workers.into_iter().map(start).collect::<Vec<_>>();
-    let server = tokio::spawn(server::serve(listener, engine, stopped));
+    let server = tokio::spawn(server::serve(listener, engine, stopped, files.connections));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
+    let deadline = tokio::time::Instant::now() + settings.stop;
     let _ = stop.send(true);
-    server.await?;
-    let deadline = tokio::time::Instant::now() + Duration::from_millis(JOBS_SHUTDOWN_MS);
+    match tokio::time::timeout_at(deadline, server).await {
+        Ok(served) => served?,
+        Err(_) => tracing::warn!("some requests or conversations did not finish in time and were cut off"),
+    }
     while !jobs.iter().all(Runner::is_finished) {
         if tokio::time::Instant::now() > deadline {
             tracing::warn!("some jobs did not finish in time; they run again at the next start");

@@ -1,7 +1,7 @@
 //! Outgoing HTTP with reqwest and rustls, with the platform's root certificates (and `SSL_CERT_FILE`). No redirects, no
 //! proxy, no cookies. Requests to users' URLs never connect to a private address, whatever the name resolves to.
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
@@ -13,22 +13,29 @@ use sidetone_engine::base::targets::{is_public_address, names_private_address};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
 use tokio::net::lookup_host;
 
+use crate::open_files::{Outgoing, OutgoingPlace};
+
 /// One client for each [`Egress`] class.
 pub struct HttpClient {
     public: Client,
     operator: Client,
+    outgoing: Outgoing,
 }
 
 impl HttpClient {
-    /// Builds both clients.
-    pub fn new() -> Result<Self, reqwest::Error> {
+    /// Builds both clients. Their requests take places of `outgoing`.
+    pub fn new(outgoing: Outgoing) -> Result<Self, reqwest::Error> {
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        let kept = outgoing.kept_for_each_server();
         let builder = || Client::builder().redirect(Policy::none()).no_proxy();
-        Ok(Self { public: builder().dns_resolver(PublicOnly::new()).build()?, operator: builder().build()? })
+        // Users name any number of servers; the operator's are few, so what is kept for them is used again.
+        let public = builder().dns_resolver(PublicOnly::new()).pool_max_idle_per_host(kept).build()?;
+        Ok(Self { public, operator: builder().build()?, outgoing })
     }
 
-    async fn begin(&self, request: HttpRequest) -> Result<Response, HttpError> {
+    /// The response, whose body is not read yet, and the place of the request.
+    async fn begin(&self, request: HttpRequest) -> Result<(Response, OutgoingPlace), HttpError> {
         let url = Url::parse(&request.url).map_err(|error| HttpError::Failed(error.to_string()))?;
         let client = match request.egress {
             Egress::Operator => &self.operator,
@@ -37,22 +44,23 @@ impl HttpClient {
         };
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|error| HttpError::Failed(error.to_string()))?;
-        // The timeout includes the body.
-        let mut outgoing = client
-            .request(method, url)
-            .timeout(Duration::from_millis(request.deadline_ms))
-            .body(request.body);
+        // It includes the wait for a place, and the body.
+        let (began, deadline) = (Instant::now(), Duration::from_millis(request.deadline_ms));
+        let place = self.outgoing.place(request.egress, deadline).await.ok_or(HttpError::Timeout)?;
+        let mut outgoing =
+            client.request(method, url).timeout(deadline.saturating_sub(began.elapsed())).body(request.body);
         for (name, value) in request.headers {
             outgoing = outgoing.header(name, value);
         }
-        outgoing.send().await.map_err(failed)
+        Ok((outgoing.send().await.map_err(failed)?, place))
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpReply, HttpError> {
         let response_bytes_max = request.response_bytes_max;
-        let response = self.begin(request).await?;
+        let (response, place) = self.begin(request).await?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
-        let mut pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false };
+        let mut pieces =
+            Pieces { response, left_bytes: response_bytes_max, is_too_large: false, _place: place };
         let mut body = BytesMut::new();
         while let Some(piece) = pieces.next().await? {
             body.extend_from_slice(&piece);
@@ -63,9 +71,9 @@ impl HttpClient {
 
     async fn begin_stream(&self, request: HttpRequest) -> Result<HttpStream, HttpError> {
         let response_bytes_max = request.response_bytes_max;
-        let response = self.begin(request).await?;
+        let (response, place) = self.begin(request).await?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
-        let pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false };
+        let pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false, _place: place };
         let head = HttpReply { status, headers: headers.clone(), body: Bytes::new() };
         let body =
             stream::try_unfold((pieces, head), async |(mut pieces, head)| match pieces.next().await? {
@@ -83,6 +91,7 @@ struct Pieces {
     left_bytes: usize,
     /// Whether the body exceeded the limit.
     is_too_large: bool,
+    _place: OutgoingPlace,
 }
 
 impl Pieces {

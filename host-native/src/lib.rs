@@ -8,6 +8,7 @@ mod fair;
 pub mod http_client;
 pub mod keys;
 mod memory;
+pub mod open_files;
 mod runner;
 pub mod sandbox;
 pub mod server;

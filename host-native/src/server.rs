@@ -3,6 +3,7 @@ mod compressed;
 mod connections;
 #[cfg(test)]
 mod limits_page_tests;
+mod one_message;
 mod request;
 mod socket;
 mod watched;
@@ -38,15 +39,8 @@ const IDLE_MS: u64 = 60_000;
 /// A connection is closed when its client reads a response more slowly than this.
 const READING_FLOOR: ReadingFloor =
     ReadingFloor { bytes: RESPONSE_WINDOW_BYTES_MIN, window: Duration::from_millis(RESPONSE_WINDOW_MS) };
-/// Concurrent connections, shared among client addresses.
-const CONNECTIONS_MAX: usize = 14_000;
-/// Open files reserved for everything except connections: the database, its readers, outgoing requests.
-#[cfg(unix)]
-const OTHER_FILES: usize = 64;
 /// The shortest interval between log entries about connections that cannot be accepted.
 const ACCEPT_LOG_MS: u64 = 1_000;
-/// Grace period for open requests after the signal to stop.
-const SHUTDOWN_MS: u64 = 10_000;
 
 /// What serving a connection needs besides the connection.
 struct Host {
@@ -64,10 +58,15 @@ pub fn threads() -> usize {
     cores() + 2
 }
 
-/// Serves until `stop` becomes true, then finishes the open requests.
-pub async fn serve(listener: TcpListener, engine: Engine, stop: watch::Receiver<bool>) {
+/// Serves until `stop` becomes true, then finishes the open requests; the caller enforces the grace period.
+pub async fn serve(
+    listener: TcpListener,
+    engine: Engine,
+    stop: watch::Receiver<bool>,
+    connections_max: usize,
+) {
     let limits = Limits { head: Duration::from_millis(HEAD_READ_MS), idle: Duration::from_millis(IDLE_MS) };
-    serve_within(listener, engine, stop, connections_max(), limits).await;
+    serve_within(listener, engine, stop, connections_max, limits).await;
 }
 
 async fn serve_within(
@@ -95,9 +94,7 @@ async fn serve_within(
     }
     drop(acceptor);
     // Connections and conversations keep their places until they end.
-    if tokio::time::timeout(Duration::from_millis(SHUTDOWN_MS), connections.all_ended()).await.is_err() {
-        tracing::warn!("some requests or conversations did not finish in time and were cut off");
-    }
+    connections.all_ended().await;
 }
 
 impl Host {
@@ -191,26 +188,6 @@ pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-/// The maximum number of connections within the limit on open files, after raising it as far as permitted.
-#[cfg(unix)]
-fn connections_max() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let files = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
-    // `None`: unlimited.
-    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
-    CONNECTIONS_MAX.min(files.saturating_sub(OTHER_FILES)).max(1)
-}
-
-#[cfg(not(unix))]
-fn connections_max() -> usize {
-    CONNECTIONS_MAX
-}
-
 /// Accepts connections. It never waits for those that are open: one that waits for nothing makes room.
 struct Acceptor {
     listener: TcpListener,
@@ -273,7 +250,7 @@ mod tests {
 
     async fn start() -> (SocketAddr, watch::Sender<bool>) {
         let second = Duration::from_secs(1);
-        start_within(connections_max(), Limits { head: second, idle: 60 * second }).await
+        start_within(1_000, Limits { head: second, idle: 60 * second }).await
     }
 
     async fn start_within(max: usize, limits: Limits) -> (SocketAddr, watch::Sender<bool>) {
@@ -284,7 +261,7 @@ mod tests {
             clock: Arc::new(crate::system::SystemClock),
             random: Arc::new(crate::system::SystemRandom),
             queue: Arc::new(crate::runner::Wakes::default()),
-            http: Arc::new(crate::http_client::HttpClient::new().unwrap()),
+            http: Arc::new(crate::http_client::HttpClient::new(Default::default()).unwrap()),
             web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(crate::keys::RingKeys),
             mailer: None,

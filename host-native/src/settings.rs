@@ -1,11 +1,15 @@
 //! The settings of the native host only: the address to listen on and the data folder.
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sidetone_engine::base::setting::SettingError;
 
 /// Settings that only the native host reads.
-pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA", "SIDETONE_RESERVE_MB"];
+pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA", "SIDETONE_RESERVE_MB", STOP_SECONDS];
+
+/// The longest time that stopping takes. `docker stop` kills after 10 s.
+const STOP_SECONDS: &str = "SIDETONE_STOP_SECONDS";
 
 /// The settings of the native host.
 #[derive(Debug, Clone)]
@@ -16,6 +20,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Disk space that is kept for deletes.
     pub reserve_bytes: u64,
+    /// How long requests, conversations and jobs may go on after the signal to stop.
+    pub stop: Duration,
     /// Whether SIDETONE_SECRET replaces the secret in the data folder.
     pub has_secret: bool,
 }
@@ -35,8 +41,15 @@ impl Settings {
             name: "SIDETONE_RESERVE_MB",
             message: format!("`{reserve}` is not a whole number of megabytes"),
         })?;
+        let stop = get(STOP_SECONDS).unwrap_or_else(|| "8".to_owned());
+        let stop_seconds: u32 = stop.trim().parse().map_err(|_| SettingError {
+            name: STOP_SECONDS,
+            message: format!("`{stop}` is not a whole number of seconds"),
+        })?;
+        let stop = Duration::from_secs(stop_seconds.into());
         let reserve_bytes = u64::from(reserve_mb) * 1024 * 1024;
-        Ok(Self { listen, data: data.into(), reserve_bytes, has_secret: get("SIDETONE_SECRET").is_some() })
+        let has_secret = get("SIDETONE_SECRET").is_some();
+        Ok(Self { listen, data: data.into(), reserve_bytes, stop, has_secret })
     }
 }
 
@@ -86,6 +99,16 @@ mod tests {
         let error = read("a-secret-that-is-no-file").unwrap_err();
         assert!(error.name == PRIVATE_KEY && !error.message.contains("a-secret"), "{error}");
         assert_eq!(read(" "), Ok(None));
+    }
+
+    #[test]
+    fn stopping_is_over_before_docker_kills() {
+        let stop = |value: Option<&str>| {
+            let settings = Settings::read(|name| value.filter(|_| name == STOP_SECONDS).map(str::to_owned));
+            settings.map(|settings| settings.stop.as_secs()).map_err(|error| error.name)
+        };
+        assert_eq!((stop(None), stop(Some("30"))), (Ok(8), Ok(30)));
+        assert_eq!(stop(Some("soon")), Err(STOP_SECONDS));
     }
 
     #[test]

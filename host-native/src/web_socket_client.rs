@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Upgraded};
 use sidetone_engine::base::limits::{CLIENT_MESSAGE_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, SOCKET_CONNECT_MS};
 use sidetone_engine::ports::{
-    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure,
+    BoxFuture, ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, Egress, ExchangeFailure,
     NotSent, SocketMessage, SocketRequest, WebSockets,
 };
 use tokio::sync::mpsc;
@@ -20,6 +20,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use crate::open_files::{Outgoing, OutgoingPlace};
+
 /// Bytes of a read. The library clears a buffer of this size before each read and keeps it for each connection; most
 /// messages with audio have a few hundred bytes.
 pub const READ_BYTES: usize = 4 * 1024;
@@ -27,20 +29,27 @@ pub const READ_BYTES: usize = 4 * 1024;
 type Stream = WebSocketStream<Upgraded>;
 
 /// Opens WebSockets.
-pub struct WebSocketClient(Client);
+pub struct WebSocketClient {
+    client: Client,
+    outgoing: Outgoing,
+}
 
 impl WebSocketClient {
-    /// Builds the client.
-    pub fn new() -> Result<Self, reqwest::Error> {
+    /// Builds the client. Each socket takes a place of `outgoing`.
+    pub fn new(outgoing: Outgoing) -> Result<Self, reqwest::Error> {
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Ok(Self(Client::builder().redirect(Policy::none()).no_proxy().build()?))
+        Ok(Self { client: Client::builder().redirect(Policy::none()).no_proxy().build()?, outgoing })
     }
 
     async fn open(&self, request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
+        let limit = Duration::from_millis(SOCKET_CONNECT_MS);
+        let place = self.outgoing.place(Egress::Operator, limit).await.ok_or(ExchangeFailure::Timeout)?;
+        // Both halves of the socket hold it.
+        let place = Arc::new(place);
         let key = generate_key();
         let mut outgoing = self
-            .0
+            .client
             .get(request.http_url())
             .header(CONNECTION, "Upgrade")
             .header(SEC_WEBSOCKET_VERSION, "13")
@@ -63,8 +72,8 @@ impl WebSocketClient {
             .read_buffer_size(READ_BYTES);
         let (sink, received) =
             WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await.split();
-        let received = stream::unfold(Some(received), async |received| {
-            let mut received = received?;
+        let received = stream::unfold(Some((received, place.clone())), async |received| {
+            let (mut received, place) = received?;
             loop {
                 let next = match received.next().await {
                     Some(Ok(Message::Text(text))) => SocketMessage::Text(text.as_str().to_owned()),
@@ -79,10 +88,10 @@ impl WebSocketClient {
                         return Some((ClientReceived::lost(), None));
                     }
                 };
-                return Some((ClientReceived::Message(next), Some(received)));
+                return Some((ClientReceived::Message(next), Some((received, place))));
             }
         });
-        Ok(ClientSocket { sender: Box::new(Sender::start(sink)), received: Box::pin(received) })
+        Ok(ClientSocket { sender: Box::new(Sender::start(sink, place)), received: Box::pin(received) })
     }
 }
 
@@ -102,7 +111,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn start(mut sink: SplitSink<Stream, Message>) -> Self {
+    fn start(mut sink: SplitSink<Stream, Message>, place: Arc<OutgoingPlace>) -> Self {
         let (queue, mut waiting) = mpsc::unbounded_channel::<Message>();
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let counter = waiting_bytes.clone();
@@ -115,6 +124,7 @@ impl Sender {
                 counter.fetch_sub(bytes, Ordering::Relaxed);
             }
             let _ = sink.close().await;
+            drop(place);
         });
         Self { queue, waiting_bytes }
     }
@@ -171,7 +181,7 @@ mod tests {
             }
         });
         let request = SocketRequest { url, headers: Vec::new(), subprotocols: Vec::new() };
-        let socket = WebSocketClient::new().unwrap().connect(request).await.unwrap();
+        let socket = WebSocketClient::new(Outgoing::default()).unwrap().connect(request).await.unwrap();
         let received: Vec<_> = socket.received.collect().await;
         let [ClientReceived::Message(SocketMessage::Binary(largest)), ended] = received.as_slice() else {
             panic!("{} arrived", received.len());

@@ -11,6 +11,7 @@ use sidetone::data::DataFolder;
 use sidetone::database::Sqlite;
 use sidetone::http_client::HttpClient;
 use sidetone::keys::RingKeys;
+use sidetone::open_files::Outgoing;
 use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
@@ -51,7 +52,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: Arc::new(NoQueue),
-        http: Arc::new(HttpClient::new().expect("a client can be made")),
+        http: Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")),
         web_sockets: Arc::new(NoWebSockets),
         keys: Arc::new(RingKeys),
         mailer: None,

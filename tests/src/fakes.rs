@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 use sidetone::http_client::HttpClient;
+use sidetone::open_files::Outgoing;
 use sidetone_engine::ports::{Http, HttpError, HttpReply, HttpRequest};
 
 use openai::OpenAi;
@@ -82,7 +83,7 @@ pub fn exchange(request: &HttpRequest) -> Result<HttpReply, HttpError> {
     request.deadline_ms = request.deadline_ms.min(DEADLINE_MS);
     let carried = std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let client = HttpClient::new().expect("a client can be made");
+        let client = HttpClient::new(Outgoing::default()).expect("a client can be made");
         runtime.expect("a runtime can be made").block_on(client.send(request))
     });
     carried.join().expect("the client does not panic")

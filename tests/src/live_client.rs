@@ -70,6 +70,16 @@ impl<'a> LiveClient<'a> {
         }
     }
 
+    /// Sends frames over TCP, until the service takes no more.
+    pub fn send_frames(&mut self, frames: impl Iterator<Item = Message>) {
+        let End::Wire(socket) = &mut self.end else { panic!("only a wire has frames") };
+        for frame in frames {
+            if socket.send(frame).is_err() {
+                return;
+            }
+        }
+    }
+
     /// The messages that have arrived, without waiting.
     pub fn arrived(&mut self) -> Vec<SocketMessage> {
         let mut messages = Vec::new();

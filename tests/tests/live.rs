@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use sidetone_tests::LiveClient;
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
+use tungstenite::Message;
+use tungstenite::protocol::frame::Frame;
+use tungstenite::protocol::frame::coding::{Data, OpCode};
 
 /// How long to wait until a call is settled.
 const SETTLE_MS: u64 = 20_000;
@@ -107,6 +110,27 @@ fn after_a_kill_the_call_is_recorded_correctly_at_the_next_start() {
     let path = format!("/voice-test/socket?token={token}");
     assert_eq!(LiveClient::over_tcp(service.server.address(), &path).err().unwrap().status, 409);
     assert!(!service.server.log().contains(&token), "no token in the log");
+}
+
+/// Pings are answered, and empty frames belong to no message: neither may go on for ever.
+#[test]
+fn a_flood_of_frames_is_bounded() {
+    let mut service = Service::start();
+    let assistant = service.assistant();
+    let empty = |op| Message::Frame(Frame::message(Vec::new(), OpCode::Data(op), false));
+    let pings = (0..200).map(|_| Message::Ping(vec![0; 125].into())).collect::<Vec<_>>();
+    let once = std::iter::once(empty(Data::Text));
+    let pieces = once.chain((0..100_000).map(|_| empty(Data::Continue))).collect::<Vec<_>>();
+    for (what, frames, expected) in [("pings", pings, 1008), ("empty frames", pieces, 1009)] {
+        let token = service.token(&assistant);
+        let mut client = service.connect(&token);
+        let call_id = started(&mut client);
+        client.send_frames(frames.into_iter());
+        let (messages, code) = client.rest();
+        // The close frame may be lost if the client is still sending.
+        assert!(code.is_none_or(|code| code == expected), "{what}: {code:?}, {messages:?}");
+        assert_eq!(service.settled(&call_id)["ended_reason"], "aborted", "{what}");
+    }
 }
 
 #[test]

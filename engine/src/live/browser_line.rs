@@ -74,6 +74,7 @@ impl Line for BrowserLine {
             Received::Message(SocketMessage::Text(text)) => self.text(now_ms, &text),
             Received::Message(SocketMessage::Binary(bytes)) => self.sound(&bytes),
             Received::TooLarge => refused(self.rules.too_large()),
+            Received::Control => self.rules.control(now_ms).map(refused).unwrap_or_default(),
             Received::Nothing => LineRead::default(),
             Received::Stopping => LineRead::of(LineInput::End(self.rules.stopping())),
             Received::Gone => LineRead::of(LineInput::Gone),

@@ -55,11 +55,18 @@ impl ClientRules {
     /// Reads a text message. A mark that was played is the answer to one of ours, so it is not counted.
     pub(super) fn read(&mut self, now_ms: i64, text: &str) -> Result<ClientMessage, Refusal> {
         let read = message::read(text);
-        if !matches!(read, Ok(ClientMessage::Played(_))) && !self.rate_limit.allows(now_ms) {
-            let message = "Messages arrive too fast. Wait for an answer first.".to_owned();
-            return Err(self.refuse("too_fast", message));
+        if !matches!(read, Ok(ClientMessage::Played(_)))
+            && let Some(refusal) = self.control(now_ms)
+        {
+            return Err(refusal);
         }
         read.map_err(|message| self.refuse("invalid_message", message))
+    }
+
+    /// Counts a ping or pong, or another message; refuses it when it comes too fast.
+    pub(super) fn control(&mut self, now_ms: i64) -> Option<Refusal> {
+        let message = "Messages arrive too fast. Wait for an answer first.";
+        (!self.rate_limit.allows(now_ms)).then(|| self.refuse("too_fast", message.to_owned()))
     }
 
     /// Refuses a message; ends the conversation after too many of them.

@@ -107,6 +107,6 @@ impl JobLease {
     }
 
     fn guard(&self) -> Statement {
-        lease_guard(&self.job_id, &self.lease)
+        lease_guard(&self.workspace_id, &self.job_id, &self.lease)
     }
 }

@@ -114,7 +114,7 @@ impl Line for CarrierLine {
                 Err(_) => LineInput::Unreadable,
             },
             Received::TooLarge => LineInput::TooLarge,
-            Received::Nothing => return LineRead::default(),
+            Received::Nothing | Received::Control => return LineRead::default(),
             Received::Stopping => LineInput::Stopping,
             Received::Gone if self.0.says_stop() => LineInput::Broken,
             Received::Gone => LineInput::Gone,

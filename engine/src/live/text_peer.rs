@@ -54,6 +54,10 @@ impl<'a> TextPeer<'a> {
                 self.rules.refuse("invalid_message", WRITTEN.to_owned())
             }
             Received::TooLarge => self.rules.too_large(),
+            Received::Control => match self.rules.control(self.clock.now_ms()) {
+                Some(refusal) => refusal,
+                None => return PeerEvent::Noise,
+            },
             Received::Nothing => return PeerEvent::Nothing,
             Received::Stopping => return self.rules.stopping(),
             Received::Gone => return PeerEvent::Gone,

@@ -188,7 +188,7 @@ impl Context {
         let _ = self.services.write([note]).await;
     }
 
-    /// The first write is recorded in the audit log, as this operation on this thing.
+    /// The first write that changes something is recorded in the audit log, as this operation on this thing.
     pub fn audit_as(&mut self, operation: &'static str, subject: Option<String>) {
         self.audit = Some(Audit { operation, subject, is_made: false });
     }
@@ -250,9 +250,12 @@ impl Context {
         statements.extend(after);
         let mut rows = self.batch(statements, Access::Write).await?;
         if extra != (0, 0) {
-            rows.truncate(rows.len().saturating_sub(extra.1));
+            let after = rows.split_off(rows.len().saturating_sub(extra.1));
             rows.drain(..extra.0);
-            self.audit = None;
+            // An entry that was taken back comes with a later batch.
+            if after.iter().all(Rows::is_empty) {
+                self.audit = None;
+            }
         }
         self.has_written = true;
         for wake in wakes {

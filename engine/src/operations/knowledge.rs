@@ -92,11 +92,13 @@ pub const UPDATE: Operation = resource::update::<Document>("update_knowledge_doc
 /// `DELETE /knowledge/{id}`
 pub const DELETE: Operation = resource::delete::<Document>("delete_knowledge_document").docs(
     "Delete a knowledge document",
-    "Deletes a document permanently and detaches it from all assistants, whose revisions increase.",
+    "Deletes a document permanently and detaches it from all assistants, whose revisions increase. With many assistants \
+    it does so in steps: if the request breaks off, repeat it.",
 );
 
 impl Resource for Document {
     const LIMIT: i64 = limits::DOCUMENTS_MAX;
+    const HELD_BY: &'static str = attachments::DOCUMENT_IS_ATTACHED;
 
     fn updated_with(&self, _: &Self, _: &Context) -> Batch {
         Batch::from([knowledge_fits("document_id", &self.id)])

@@ -68,6 +68,9 @@ pub(crate) trait Resource: Declared {
     const LIMIT: i64;
     /// Fields with objects of settings: an update changes the settings that it gives, the others keep their values.
     const MERGED: &'static [&'static str] = &[];
+    /// While this is so, in SQL that names `:id`, a deletion has more to write before the row goes than one batch should:
+    /// batches of others are written between its own. An interrupted deletion continues when it is repeated.
+    const HELD_BY: &'static str = "0";
 
     /// Fills in defaults and brings values into their normal form.
     fn normalize(_draft: &mut Self::Draft, _config: &Config) {}
@@ -97,7 +100,7 @@ pub(crate) trait Resource: Declared {
         Batch::default()
     }
 
-    /// What a deletion writes before the row goes.
+    /// What each batch of a deletion writes before the row goes.
     fn deleted_with(_id: &Self::Id, _now: Timestamp) -> Vec<Statement> {
         Vec::new()
     }

@@ -81,7 +81,8 @@ pub const UPDATE: Operation = resource::update::<Tool>("update_tool")
 /// `DELETE /tools/{id}`
 pub const DELETE: Operation = resource::delete::<Tool>("delete_tool").docs(
     "Delete a tool",
-    "Deletes a tool permanently and detaches it from all assistants, whose revisions increase.",
+    "Deletes a tool permanently and detaches it from all assistants, whose revisions increase. With many assistants it \
+    does so in steps: if the request breaks off, repeat it.",
 );
 
 /// `POST /tools/{id}/rotate-secret`
@@ -95,6 +96,7 @@ pub const ROTATE_SECRET: Operation =
 
 impl Resource for Tool {
     const LIMIT: i64 = limits::TOOLS_MAX;
+    const HELD_BY: &'static str = attachments::TOOL_IS_ATTACHED;
 
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
         let mut problems = Vec::new();

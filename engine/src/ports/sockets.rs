@@ -41,6 +41,8 @@ pub enum Received {
     Message(SocketMessage),
     /// A message of more than [`SOCKET_MESSAGE_BYTES_MAX`] bytes.
     TooLarge,
+    /// A ping or pong. It counts as a message, because a ping is answered.
+    Control,
     /// No message arrived in time.
     Nothing,
     /// The host is shutting down: end the conversation within its grace period.
@@ -60,7 +62,7 @@ impl Received {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 
-/// An accepted WebSocket. The host handles pings and pongs.
+/// An accepted WebSocket. The host, or its platform, answers pings; the host reports those that it sees.
 ///
 /// 1. Messages arrive whole, in order, each once. The host buffers as few of them as the platform allows and reads
 ///    more only when asked: where the platform supports it, backpressure slows down a client that sends too fast.

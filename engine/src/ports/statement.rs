@@ -51,10 +51,10 @@ impl Statement {
     }
 
     fn asker(&self) -> Option<&str> {
-        match self.params.last() {
-            Some(Value::Asker(asker)) => Some(asker),
+        self.params.iter().rev().find_map(|value| match value {
+            Value::Asker(asker) => Some(asker.as_str()),
             _ => None,
-        }
+        })
     }
 
     /// Replaces `:ws` with the id of a known workspace, for code below operations.
@@ -86,7 +86,7 @@ impl Statement {
     }
 }
 
-/// Who asks for a batch: the workspace, or the API key whose workspace is not known yet. `None`: the service itself.
+/// For whom a batch is: the workspace, or the API key whose workspace is not known yet. `None`: the service itself.
 pub fn asker(batch: &[Statement]) -> Option<&str> {
     batch.iter().find_map(Statement::asker)
 }
@@ -182,7 +182,7 @@ pub enum Value {
     Number(f64),
     /// UTF-8.
     Text(String),
-    /// A text that no caller can choose: the workspace that asks, or the hash of the API key whose workspace is not known yet.
+    /// A text that no caller can choose: a workspace's id, or the hash of the API key whose workspace is not known yet.
     Asker(String),
 }
 
@@ -214,7 +214,9 @@ impl From<Timestamp> for Value {
 }
 impl<I: Id> From<&I> for Value {
     fn from(id: &I) -> Self {
-        Self::Text(id.as_str().to_owned())
+        let text = id.as_str().to_owned();
+        // What is written for a workspace takes its turn, also when a job writes it.
+        if I::PREFIX == WorkspaceId::PREFIX { Self::Asker(text) } else { Self::Text(text) }
     }
 }
 impl From<bool> for Value {
@@ -274,6 +276,12 @@ mod tests {
         assert_eq!(asker(from_ref(&named)), None, "nothing that a caller sends passes for somebody else");
         let delete = sql!("DELETE FROM tools WHERE workspace_id = :ws").in_workspace(&own);
         assert_eq!(asker(&[named, delete]), Some("ws_1"));
+        let of_a_job = sql!(
+            "DELETE FROM tools WHERE workspace_id = :workspace AND id = :id",
+            workspace = &own,
+            id = "a"
+        );
+        assert_eq!(asker(from_ref(&of_a_job)), Some("ws_1"));
     }
 
     #[test]

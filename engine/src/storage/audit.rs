@@ -69,10 +69,10 @@ impl Change<'_> {
         )
     }
 
-    /// Takes the entry back if the statement before changed nothing.
+    /// Takes the entry back, and returns it, if the last change before changed nothing.
     pub fn unless_changed(&self) -> Statement {
         sql!(
-            "DELETE FROM audit_entries WHERE workspace_id = :ws AND id = :id AND changes() = 0",
+            "DELETE FROM audit_entries WHERE workspace_id = :ws AND id = :id AND changes() = 0 RETURNING id",
             id = self.id
         )
     }

@@ -125,19 +125,21 @@ pub fn insert_for_runs(list: &str, now_ms: i64) -> Statement {
     )
 }
 
-/// Fails the batch unless the job is leased as `lease`.
-pub(crate) fn lease_guard(id: &JobId, lease: &str) -> Statement {
+/// Fails the batch unless the job is leased as `lease`. Names the workspace, whose turn the batch takes.
+pub(crate) fn lease_guard(workspace_id: &WorkspaceId, id: &JobId, lease: &str) -> Statement {
     sql!(
-        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE id = :id AND lease = :lease)",
+        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+         (SELECT 1 FROM jobs WHERE workspace_id = :ws AND id = :id AND lease = :lease)",
         id = id,
         lease = lease
     )
+    .in_workspace(workspace_id)
 }
 
 impl Job {
     /// Fails the batch when another process holds the lease.
     pub(crate) fn guard(&self) -> Statement {
-        lease_guard(&self.id, &self.lease)
+        lease_guard(&self.workspace_id, &self.id, &self.lease)
     }
 
     /// Releases the job, to go on from `due_at`. The attempt does not count. Follows [`Job::guard`].

@@ -16,6 +16,7 @@ const PAGE: &str = "docs/settings-and-limits.md";
 /// Rows that `host-native/src/server/limits_page_tests.rs` compares: their constants are the host's.
 const OF_THE_HOST: &[&str] = &[
     "connections (self-hosted)",
+    "outgoing requests and WebSockets at once (self-hosted)",
     "idle connection (self-hosted)",
     "heads of requests that have not arrived completely (self-hosted)",
     "long reads at once (self-hosted)",

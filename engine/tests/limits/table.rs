@@ -242,7 +242,7 @@ fn conversations() -> Vec<Limit> {
         most("message of a browser test", bytes(SOCKET_MESSAGE_BYTES_MAX)),
         most("text of a message", characters(LIVE_TEXT_CHARS_MAX)),
         most(
-            "messages of a browser test at once",
+            "messages of a browser test at once, pings and pongs among them",
             format!("{LIVE_MESSAGES_BURST}, then one each 0.{} s", LIVE_MESSAGE_MS / 100),
         ),
         most("wrong or too fast messages", count(LIVE_WRONG_MESSAGES_MAX)),

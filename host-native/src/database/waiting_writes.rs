@@ -1,6 +1,9 @@
-//! Batches that wait to be written. Askers take turns, one batch each, and the service itself has every other turn: whoever
-//! sends a thousand changes waits for them, and the next one does not.
-use std::collections::{BTreeMap, VecDeque};
+//! Batches that wait to be written. Whoever has used the least of the writer's time lately is next: who sends a thousand
+//! changes, or long ones, waits for them, and the next one does not. What one asker sends stays in its order.
+//!
+//! This is start-time fair queuing. Each asker has a clock of the time that it has used. It stands still while the asker
+//! wants nothing, and is set to the clock of whoever is served when it wants something again: nobody saves up turns.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,8 +11,12 @@ use sidetone_engine::base::fair_pool::{FairPool, Kept};
 
 /// Maximum number of waiting batches; beyond it, requests are asked to retry later. Askers share them fairly.
 const WAITING_MAX: u64 = 8_192;
-/// What they leave to the service: rows of calls that are going on, and jobs.
+/// What they leave to the service: claims of jobs, the sweep.
 const KEPT_FOR_SERVICE: u64 = WAITING_MAX / 8;
+/// The service works for all askers: it may use as much time as so many of them.
+const SERVICE_SHARES: u32 = 4;
+/// Askers without work whose clocks are remembered. When there are more, all of them are forgotten.
+const IDLE_MAX: usize = 1_024;
 
 /// Work that waits for a thread, of type `T`.
 pub struct WaitingWrites<T> {
@@ -18,15 +25,24 @@ pub struct WaitingWrites<T> {
 }
 
 struct State<T> {
-    /// Of the service.
-    own: VecDeque<T>,
-    by_asker: BTreeMap<String, VecDeque<T>>,
-    /// Those who have something in `by_asker`, the next one first.
-    turns: VecDeque<String>,
-    /// How much of each waits; the service is `""`.
+    /// By asker; the service is `""`.
+    lanes: BTreeMap<String, Lane<T>>,
+    /// The lanes with work, the next one first: the clock, since which turn it waits, the asker.
+    turns: BTreeSet<(Duration, u64, String)>,
+    /// Turns that were ever waited for.
+    waits: u64,
+    /// The clock of the lane that was served last.
+    clock: Duration,
+    /// How much of each waits.
     places: FairPool<String>,
-    was_own: bool,
     is_closed: bool,
+}
+
+/// The work of one asker.
+struct Lane<T> {
+    work: VecDeque<T>,
+    clock: Duration,
+    waits_since: u64,
 }
 
 /// Nothing more is taken.
@@ -35,11 +51,11 @@ pub struct Closed;
 impl<T> WaitingWrites<T> {
     pub fn new() -> Self {
         let state = State {
-            own: VecDeque::new(),
-            by_asker: BTreeMap::new(),
-            turns: VecDeque::new(),
+            lanes: BTreeMap::new(),
+            turns: BTreeSet::new(),
+            waits: 0,
+            clock: Duration::ZERO,
             places: FairPool::new(WAITING_MAX),
-            was_own: false,
             is_closed: false,
         };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -52,20 +68,18 @@ impl<T> WaitingWrites<T> {
             return Err("the writer has stopped");
         }
         let kept = Kept::from(if asker.is_some() { KEPT_FOR_SERVICE } else { 0 });
-        if !state.places.take(&asker.unwrap_or_default().to_owned(), 1, kept) {
+        let name = asker.unwrap_or_default().to_owned();
+        if !state.places.take(&name, 1, kept) {
             return Err("the writer's queue is full");
         }
-        match asker {
-            None => state.own.push_back(work),
-            Some(asker) => state.of(asker).push_back(work),
-        }
+        state.add(name, work);
         self.changed.notify_one();
         Ok(())
     }
 
     /// The next piece of work, when there is one within `wait`; an error when it is closed and empty.
     pub fn next_within(&self, wait: Duration) -> Result<Option<(Option<String>, T)>, Closed> {
-        let idle = |state: &mut State<T>| !state.is_closed && state.own.is_empty() && state.turns.is_empty();
+        let idle = |state: &mut State<T>| !state.is_closed && state.turns.is_empty();
         let (mut state, _) =
             self.changed.wait_timeout_while(self.state(), wait, idle).unwrap_or_else(PoisonError::into_inner);
         match state.next() {
@@ -79,20 +93,10 @@ impl<T> WaitingWrites<T> {
         self.state().next()
     }
 
-    /// Puts work back that was not done, in the order in which it was taken: it is next.
-    pub fn put_back(&self, taken: impl DoubleEndedIterator<Item = (Option<String>, T)>) {
-        let mut state = self.state();
-        for (asker, work) in taken.rev() {
-            state.places.add(&asker.clone().unwrap_or_default(), 1);
-            match asker {
-                None => state.own.push_front(work),
-                Some(asker) => {
-                    state.of(&asker).push_front(work);
-                    state.turns.retain(|other| *other != asker);
-                    state.turns.push_front(asker);
-                }
-            }
-        }
+    /// An asker's work, or the service's, has taken this time.
+    pub fn charge(&self, asker: Option<&str>, time: Duration) {
+        let time = if asker.is_some() { time } else { time / SERVICE_SHARES };
+        self.state().charge(asker.unwrap_or_default(), time);
     }
 
     /// Takes nothing more. What waits is still handed out.
@@ -107,31 +111,48 @@ impl<T> WaitingWrites<T> {
 }
 
 impl<T> State<T> {
-    /// The work of an asker, who has a turn from now on.
-    fn of(&mut self, asker: &str) -> &mut VecDeque<T> {
-        if !self.by_asker.contains_key(asker) {
-            self.turns.push_back(asker.to_owned());
+    fn add(&mut self, asker: String, work: T) {
+        let new = || Lane { work: VecDeque::new(), clock: self.clock, waits_since: 0 };
+        let lane = self.lanes.entry(asker.clone()).or_insert_with(new);
+        let waits = !lane.work.is_empty();
+        lane.work.push_back(work);
+        if !waits {
+            self.wait_for_turn(asker);
         }
-        self.by_asker.entry(asker.to_owned()).or_default()
+    }
+
+    fn wait_for_turn(&mut self, asker: String) {
+        self.waits += 1;
+        if let Some(lane) = self.lanes.get_mut(&asker) {
+            lane.clock = lane.clock.max(self.clock);
+            lane.waits_since = self.waits;
+            self.turns.insert((lane.clock, lane.waits_since, asker));
+        }
     }
 
     fn next(&mut self) -> Option<(Option<String>, T)> {
-        let is_own = !self.own.is_empty() && (!self.was_own || self.turns.is_empty());
-        self.was_own = is_own;
-        if is_own {
-            self.places.give_back(&String::new(), 1);
-            return self.own.pop_front().map(|work| (None, work));
-        }
-        let asker = self.turns.pop_front()?;
+        let (clock, _, asker) = self.turns.pop_first()?;
+        self.clock = clock;
         self.places.give_back(&asker, 1);
-        let waiting = self.by_asker.get_mut(&asker)?;
-        let work = waiting.pop_front()?;
-        if waiting.is_empty() {
-            self.by_asker.remove(&asker);
-        } else {
-            self.turns.push_back(asker.clone());
+        let lane = self.lanes.get_mut(&asker)?;
+        let work = lane.work.pop_front()?;
+        if !lane.work.is_empty() {
+            self.wait_for_turn(asker.clone());
         }
-        Some((Some(asker), work))
+        Some((Some(asker).filter(|asker| !asker.is_empty()), work))
+    }
+
+    fn charge(&mut self, asker: &str, time: Duration) {
+        let Some(lane) = self.lanes.get_mut(asker) else { return };
+        let mut turn = (lane.clock, lane.waits_since, asker.to_owned());
+        lane.clock += time;
+        if self.turns.remove(&turn) {
+            turn.0 = lane.clock;
+            self.turns.insert(turn);
+        }
+        if self.lanes.len() > self.turns.len() + IDLE_MAX {
+            self.lanes.retain(|_, lane| !lane.work.is_empty());
+        }
     }
 }
 
@@ -139,32 +160,108 @@ impl<T> State<T> {
 mod tests {
     use super::*;
 
+    const MS: Duration = Duration::from_millis(1);
+
     fn drained(waiting: &WaitingWrites<u32>) -> Vec<u32> {
         std::iter::from_fn(|| waiting.next().map(|(_, work)| work)).collect()
     }
 
+    /// Does the next piece of work, which takes `time(asker)`; the asker.
+    fn served(waiting: &WaitingWrites<u32>, time: impl Fn(&str) -> Duration) -> String {
+        let (asker, _) = waiting.next().unwrap();
+        let name = asker.clone().unwrap_or_default();
+        waiting.charge(asker.as_deref(), time(&name));
+        name
+    }
+
     #[test]
-    fn askers_take_turns_and_the_service_has_every_other_one() {
+    fn askers_take_turns() {
         let waiting = WaitingWrites::new();
         for work in 0..4 {
             assert!(waiting.push(Some("greedy"), work).is_ok());
         }
         assert!(waiting.push(Some("honest"), 10).is_ok());
         assert!(waiting.push(None, 20).is_ok() && waiting.push(None, 21).is_ok());
-        assert_eq!(drained(&waiting), [20, 0, 21, 10, 1, 2, 3]);
+        assert_eq!(drained(&waiting), [0, 10, 20, 1, 21, 2, 3]);
+        assert_eq!(waiting.state().places.free(), WAITING_MAX, "nothing is counted twice");
     }
 
     #[test]
-    fn what_was_not_done_is_next() {
+    fn who_has_used_less_time_is_next_however_much_waits() {
         let waiting = WaitingWrites::new();
-        for (asker, work) in [(Some("a"), 0), (Some("a"), 1), (Some("b"), 10), (None, 20)] {
-            assert!(waiting.push(asker, work).is_ok());
+        let time = |asker: &str| if asker == "greedy" { 30 * MS } else { MS };
+        for work in 0..1_000 {
+            assert!(waiting.push(Some("greedy"), work).is_ok());
         }
-        let taken: Vec<_> = std::iter::from_fn(|| waiting.next()).take(3).collect();
-        assert_eq!(taken.iter().map(|(_, work)| *work).collect::<Vec<_>>(), [20, 0, 10]);
-        waiting.put_back(taken.into_iter());
-        assert_eq!(drained(&waiting), [20, 0, 10, 1]);
-        assert_eq!(waiting.state().places.free(), WAITING_MAX, "nothing is counted twice");
+        for _ in 0..20 {
+            served(&waiting, time);
+        }
+        for work in 0..25 {
+            assert!(waiting.push(Some("honest"), work).is_ok() && waiting.push(None, work).is_ok());
+            assert_ne!(served(&waiting, time), "greedy", "batch {work}");
+            assert_ne!(served(&waiting, time), "greedy", "batch {work}");
+        }
+    }
+
+    #[test]
+    fn nobody_saves_up_turns() {
+        let waiting = WaitingWrites::new();
+        let time = |_: &str| 10 * MS;
+        for work in 0..100 {
+            assert!(waiting.push(Some("long"), work).is_ok());
+        }
+        for _ in 0..50 {
+            served(&waiting, time);
+        }
+        for work in 0..50 {
+            assert!(waiting.push(Some("late"), work).is_ok());
+        }
+        let of_long = (0..20).filter(|_| served(&waiting, time) == "long").count();
+        assert!((9..=11).contains(&of_long), "{of_long} of 20");
+    }
+
+    #[test]
+    fn the_service_has_several_shares() {
+        let waiting = WaitingWrites::new();
+        for work in 0..100 {
+            assert!(waiting.push(None, work).is_ok() && waiting.push(Some("a"), work).is_ok());
+        }
+        let own = (0..50).filter(|_| served(&waiting, |_| MS).is_empty()).count();
+        assert!((38..=42).contains(&own), "{own} of 50");
+    }
+
+    #[test]
+    fn the_idle_are_forgotten() {
+        let waiting = WaitingWrites::new();
+        for asker in 0..3 * u32::try_from(IDLE_MAX).unwrap() {
+            assert!(waiting.push(Some(&format!("ws_{asker}")), asker).is_ok());
+            served(&waiting, |_| MS);
+        }
+        assert!(waiting.state().lanes.len() <= IDLE_MAX + 1, "{}", waiting.state().lanes.len());
+    }
+
+    /// Those who always want something have used equal time, up to one batch, and each has its work in order.
+    #[test]
+    fn all_who_wait_get_equal_time() {
+        for times in [[1, 1, 1], [1, 7, 30], [50, 1, 2], [3, 40, 40]] {
+            let waiting = WaitingWrites::new();
+            for work in 0..300 {
+                for asker in ["0", "1", "2"] {
+                    assert!(waiting.push(Some(asker), work).is_ok());
+                }
+            }
+            let mut done = [0; 3];
+            for _ in 0..200 {
+                let (asker, work) = waiting.next().unwrap();
+                let at: usize = asker.as_deref().unwrap().parse().unwrap();
+                assert_eq!(work, done[at], "in order");
+                done[at] += 1;
+                waiting.charge(asker.as_deref(), times[at] * MS);
+                let used = [0, 1, 2].map(|at| done[at] * times[at]);
+                let apart = used.iter().max().unwrap() - used.iter().min().unwrap();
+                assert!(apart <= *times.iter().max().unwrap(), "{used:?} of {times:?}");
+            }
+        }
     }
 
     #[test]

@@ -72,10 +72,11 @@ impl Writer {
             true => self.waiting.push(asker.as_deref(), Work { batch, answer }),
             false => Err("the writer is gone"),
         };
-        let unavailable = |why: &str| DatabaseError::Unavailable(why.to_owned());
         async move {
-            queued.map_err(unavailable)?;
-            answered.await.unwrap_or_else(|_| Err(unavailable("the writer is gone")))
+            match queued {
+                Ok(()) => answered.await.unwrap_or_else(|_| unavailable("the writer is gone")),
+                Err(why) => unavailable(why),
+            }
         }
     }
 }
@@ -104,33 +105,35 @@ fn write_groups(session: &Session, waiting: &WaitingWrites<Work>, reserve: &Rese
             Err(Closed) => return,
         };
         log.written();
-        let mut group = vec![first];
-        while group.len() < GROUP_BATCHES_MAX
-            && let Some(next) = waiting.next()
-        {
-            group.push(next);
-        }
-        if !make_room(session, reserve) {
-            group = removals(group);
-        }
-        let answers = write_group(session, &group);
-        // Those for which there was no time.
-        waiting.put_back(group.split_off(answers.len()).into_iter());
+        let has_room = make_room(session, reserve);
+        let mut first = Some(first);
+        let mut next = || {
+            loop {
+                let asked = first.take().or_else(|| waiting.next())?;
+                if has_room || only_removes(&asked.1.batch) {
+                    return Some(asked);
+                }
+                refuse(asked);
+            }
+        };
+        let written = write_group(session, waiting, GROUP_TIME, &mut next);
         // Those that found the disk full, deletes among them, are tried once more with the space of the reserve.
-        let full =
-            answers.iter().any(|answer| answer.as_ref().is_err_and(|error| reserve.release_after(error)));
+        let full = written
+            .iter()
+            .any(|(_, answer)| answer.as_ref().is_err_and(|error| reserve.release_after(error)));
         let mut again = Vec::new();
-        for ((asker, work), answer) in group.into_iter().zip(answers) {
+        for (asked, answer) in written {
             match answer {
-                Err(DatabaseError::Unavailable(_)) if full => again.push((asker, work)),
+                Err(DatabaseError::Unavailable(_)) if full && only_removes(&asked.1.batch) => {
+                    again.push(asked)
+                }
+                Err(DatabaseError::Unavailable(_)) if full => refuse(asked),
                 // The requester may have been dropped.
-                answer => drop(work.answer.send(answer)),
+                answer => drop(asked.1.answer.send(answer)),
             }
         }
-        let mut again = removals(again);
-        let answers = write_group(session, &again);
-        waiting.put_back(again.split_off(answers.len()).into_iter());
-        for ((_, work), answer) in again.into_iter().zip(answers) {
+        let mut again = again.into_iter();
+        for ((_, work), answer) in write_group(session, waiting, Duration::MAX, &mut || again.next()) {
             drop(work.answer.send(answer));
         }
     }
@@ -145,24 +148,46 @@ fn make_room(session: &Session, reserve: &Reserve) -> bool {
     reserve.refill()
 }
 
-/// The batches that remove something; the others are refused.
-fn removals(group: Vec<Asked>) -> Vec<Asked> {
-    let (kept, refused): (Vec<Asked>, Vec<Asked>) =
-        group.into_iter().partition(|(_, work)| only_removes(&work.batch));
-    for (_, work) in refused {
-        let _ = work.answer.send(Err(DatabaseError::Unavailable("the disk is full".to_owned())));
-    }
-    kept
+/// The disk is full.
+fn refuse((_, work): Asked) {
+    let _ = work.answer.send(unavailable("the disk is full"));
 }
 
-/// The answers of the first ones, for which there was time.
-fn write_group(session: &Session, group: &[Asked]) -> Vec<Answer> {
-    let batches: Vec<&[Statement]> = group.iter().map(|(_, work)| work.batch.as_slice()).collect();
-    catch_panics(session, batches.len(), || match batches.as_slice() {
-        [] => Vec::new(),
-        [one] => vec![write_one(session, one)],
-        many => write_together(session, many),
-    })
+/// Writes what `next` gives in one transaction, until `time` is over. A batch that comes alone needs no savepoint.
+fn write_group(
+    session: &Session,
+    waiting: &WaitingWrites<Work>,
+    time: Duration,
+    next: &mut dyn FnMut() -> Option<Asked>,
+) -> Vec<(Asked, Answer)> {
+    let Some(first) = next() else { return Vec::new() };
+    let mut group = Vec::new();
+    let answers = match next() {
+        None => catch_panics(session, || {
+            group.push(first);
+            charged(waiting, &group, |batch| write_one(session, batch)).into_iter().collect()
+        }),
+        Some(second) => catch_panics(session, || {
+            let mut two = [first, second].into_iter();
+            let mut next = || two.next().or_else(&mut *next);
+            write_together(session, waiting, time, &mut next, &mut group)
+        }),
+    };
+    let missing = std::iter::repeat_with(|| unavailable("the writer panicked"));
+    group.into_iter().zip(answers.into_iter().chain(missing)).collect()
+}
+
+/// Writes the last batch of a group, and charges its asker for the time.
+fn charged<T>(
+    waiting: &WaitingWrites<Work>,
+    group: &[Asked],
+    write: impl FnOnce(&[Statement]) -> T,
+) -> Option<T> {
+    let (asker, work) = group.last()?;
+    let began = Instant::now();
+    let written = write(&work.batch);
+    waiting.charge(asker.as_deref(), began.elapsed());
+    Some(written)
 }
 
 /// When the write-ahead log is emptied next, so that it keeps nothing that was deleted.
@@ -190,41 +215,53 @@ impl Log {
     }
 }
 
-/// Runs `write`; a panic fails its group only, and the thread continues.
-fn catch_panics(session: &Session, count: usize, write: impl FnOnce() -> Vec<Answer>) -> Vec<Answer> {
+/// Runs `write`; a panic fails its group only, and the thread continues. It leaves no answers.
+fn catch_panics(session: &Session, write: impl FnOnce() -> Vec<Answer>) -> Vec<Answer> {
     catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| {
-        if !session.is_autocommit() {
-            let _ = command(session, "ROLLBACK");
-        }
-        failed(count, "the writer panicked")
+        roll_back(session);
+        Vec::new()
     })
 }
 
-fn failed(count: usize, why: &str) -> Vec<Answer> {
-    vec![Err(DatabaseError::Unavailable(why.to_owned())); count]
+/// If this fails, `begin` repeats it before the next write.
+fn roll_back(session: &Session) {
+    if !session.is_autocommit() {
+        let _ = command(session, "ROLLBACK");
+    }
 }
 
-/// Writes batches of a group in one transaction, as many as there is time for. Results are returned only after a successful
+fn unavailable(why: &str) -> Answer {
+    Err(DatabaseError::Unavailable(why.to_owned()))
+}
+
+/// Writes batches in one transaction, as many as there is time for, and collects them in `group`. Each is taken when the
+/// one before is written, so that whoever comes meanwhile has their turn. Results are returned only after a successful
 /// commit.
-fn write_together(session: &Session, group: &[&[Statement]]) -> Vec<Answer> {
-    let together = || {
+fn write_together(
+    session: &Session,
+    waiting: &WaitingWrites<Work>,
+    time: Duration,
+    next: &mut dyn FnMut() -> Option<Asked>,
+    group: &mut Vec<Asked>,
+) -> Vec<Answer> {
+    let mut together = || {
         begin(session)?;
-        let (began, mut answers) = (Instant::now(), Vec::with_capacity(group.len()));
-        for batch in group {
-            answers.push(write_within(session, batch)?);
-            if began.elapsed() >= GROUP_TIME {
-                break;
+        let (began, mut answers) = (Instant::now(), Vec::new());
+        while group.len() < GROUP_BATCHES_MAX
+            && began.elapsed() < time
+            && let Some(asked) = next()
+        {
+            group.push(asked);
+            if let Some(written) = charged(waiting, group, |batch| write_within(session, batch)) {
+                answers.push(written?);
             }
         }
         command(session, "COMMIT")?;
         Ok(answers)
     };
     together().unwrap_or_else(|error: DatabaseError| {
-        // If this rollback fails, `begin` repeats it before the next write.
-        if !session.is_autocommit() {
-            let _ = command(session, "ROLLBACK");
-        }
-        failed(group.len(), &format!("the transaction failed: {error:?}"))
+        roll_back(session);
+        vec![unavailable(&format!("the transaction failed: {error:?}")); group.len()]
     })
 }
 
@@ -248,6 +285,16 @@ mod tests {
         read(session, &[sql!("SELECT n FROM t")]).unwrap()[0].iter().count()
     }
 
+    fn asked(batch: &[Statement]) -> Asked {
+        (None, Work { batch: batch.to_vec(), answer: oneshot::channel().0 })
+    }
+
+    fn write_all(session: &Session, batches: &[&[Statement]]) -> Vec<Answer> {
+        let mut batches = batches.iter().map(|batch| asked(batch));
+        let written = write_group(session, &WaitingWrites::new(), GROUP_TIME, &mut || batches.next());
+        written.into_iter().map(|(_, answer)| answer).collect()
+    }
+
     fn all_unavailable(answers: &[Answer], count: usize) {
         assert_eq!(answers.len(), count);
         assert!(answers.iter().all(|answer| matches!(answer, Err(DatabaseError::Unavailable(_)))));
@@ -256,7 +303,7 @@ mod tests {
     #[test]
     fn a_failing_batch_is_rolled_back_alone() {
         let session = session();
-        let answers = write_together(&session, &[&[insert(1)], &[insert(2), insert(1)], &[insert(3)]]);
+        let answers = write_all(&session, &[&[insert(1)], &[insert(2), insert(1)], &[insert(3)]]);
         assert!(matches!(answers.as_slice(), [Ok(_), Err(DatabaseError::Constraint(_)), Ok(_)]));
         assert_eq!(count(&session), 2);
     }
@@ -267,12 +314,13 @@ mod tests {
             let session = session();
             let group: [&[Statement]; 3] =
                 [&[insert(1)], &[sql!(broken), insert(2), insert(2)], &[insert(3)]];
-            all_unavailable(&write_together(&session, &group), 3);
+            // The third is not begun: it waits for the next transaction.
+            all_unavailable(&write_all(&session, &group), 2);
             assert!(session.is_autocommit(), "{broken}");
-            assert!(write_together(&session, &[&[insert(4)], &[insert(5)]]).iter().all(Result::is_ok));
+            assert!(write_all(&session, &[&[insert(4)], &[insert(5)]]).iter().all(Result::is_ok));
         }
         let session = session();
-        write_together(&session, &[&[insert(1)], &[sql!("RELEASE batch"), insert(2), insert(2)]]);
+        write_all(&session, &[&[insert(1)], &[sql!("RELEASE batch"), insert(2), insert(2)]]);
         assert_eq!(count(&session), 0, "a partial batch was committed");
     }
 
@@ -288,13 +336,38 @@ mod tests {
     #[test]
     fn a_panic_fails_only_its_group() {
         let session = session();
-        let answers = catch_panics(&session, 2, || {
-            begin(&session).unwrap();
-            write_within(&session, &[insert(1)]).unwrap().unwrap();
-            panic!("deliberate")
-        });
+        let mut batches = [asked(&[insert(1)]), asked(&[insert(2)])].into_iter();
+        let mut next = || Some(batches.next().expect("deliberate"));
+        let written = write_group(&session, &WaitingWrites::new(), GROUP_TIME, &mut next);
+        let answers: Vec<Answer> = written.into_iter().map(|(_, answer)| answer).collect();
         all_unavailable(&answers, 2);
         assert!(write_one(&session, &[insert(2)]).is_ok());
         assert_eq!(count(&session), 1);
+    }
+
+    /// What comes while a transaction is written has its turn in it.
+    #[test]
+    fn who_comes_with_little_waits_for_no_more_than_a_batch() {
+        let session = session();
+        let waiting = WaitingWrites::new();
+        let long: Vec<Statement> = (0..200).map(insert).collect();
+        for n in 0..10 {
+            let batch: Vec<Statement> = match n {
+                0 => long.clone(),
+                n => (0..200).map(|m| insert(1_000 * n + m)).collect(),
+            };
+            assert!(waiting.push(Some("greedy"), asked(&batch).1).is_ok());
+        }
+        let mut taken = 0;
+        let mut next = || {
+            taken += 1;
+            if taken == 4 {
+                assert!(waiting.push(Some("honest"), asked(&[insert(999_999)]).1).is_ok());
+            }
+            waiting.next()
+        };
+        let written = write_group(&session, &waiting, Duration::MAX, &mut next);
+        let askers: Vec<_> = written.iter().map(|((asker, _), _)| asker.as_deref().unwrap()).collect();
+        assert_eq!((askers.len(), askers[3]), (11, "honest"), "{askers:?}");
     }
 }

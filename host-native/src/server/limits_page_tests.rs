@@ -1,8 +1,9 @@
 //! Compares the rows of `docs/settings-and-limits.md` whose constants are this host's; `engine/tests/limits/` compares
 //! the others.
+use super::IDLE_MS;
 use super::connections::HEADS_BYTES_MAX;
 use super::watched::HEAD_BYTES_FREE;
-use super::{CONNECTIONS_MAX, IDLE_MS};
+use crate::open_files::{CONNECTIONS_MAX, OTHER_FILES, OUTGOING_MAX};
 use crate::settings::Settings;
 
 const PAGE: &str = include_str!("../../../docs/settings-and-limits.md");
@@ -32,9 +33,11 @@ fn of_source(text: &str, constant: &str) -> u64 {
 #[test]
 fn the_table_says_what_the_constants_say() {
     let reserve_bytes = Settings::read(|_| None).unwrap().reserve_bytes;
-    assert_eq!(numbers("connections").first(), Some(&(CONNECTIONS_MAX as u64)));
-    #[cfg(unix)]
-    assert_eq!(numbers("connections").last(), Some(&(super::OTHER_FILES as u64)));
+    assert_eq!(numbers("connections"), [CONNECTIONS_MAX as u64, OTHER_FILES as u64]);
+    assert_eq!(
+        numbers("outgoing requests and WebSockets at once"),
+        [OUTGOING_MAX as u64, OTHER_FILES as u64]
+    );
     assert_eq!(numbers("idle connection").first().map(|minutes| minutes * 60_000), Some(IDLE_MS));
     let heads = "heads of requests that have not arrived completely";
     assert_eq!(numbers(heads), [HEADS_BYTES_MAX / MIB, HEAD_BYTES_FREE / KIB]);

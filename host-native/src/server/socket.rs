@@ -21,6 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::connections::Connection;
+use super::one_message::OneMessage;
 use super::request::{ResponseBody, send};
 use super::{Host, panic_message, stopped};
 use crate::system::SystemClock;
@@ -29,6 +30,9 @@ use crate::web_socket_client::READ_BYTES;
 /// A message up to this size is read even if the engine rejects it, so that the socket closes with a close frame. A
 /// larger one breaks the connection.
 const MESSAGE_BYTES_MAX: usize = 8 * SOCKET_MESSAGE_BYTES_MAX;
+
+/// Bytes of the frames of one message. Empty frames are part of no message that is too large, and could go on for ever.
+const FRAMES_BYTES_MAX: usize = 2 * MESSAGE_BYTES_MAX;
 
 /// Messages that are sent together are written together up to this size.
 const WRITE_BYTES: usize = 16 * 1024;
@@ -111,13 +115,14 @@ async fn converse(
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES);
-    let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let upgraded = OneMessage::new(TokioIo::new(upgraded), FRAMES_BYTES_MAX);
+    let stream = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
     let mut socket = TcpSocket { stream, stop, stop_reported: false, gone: false, refuses: false };
     session.run(&mut socket).await
 }
 
 struct TcpSocket {
-    stream: WebSocketStream<TokioIo<Upgraded>>,
+    stream: WebSocketStream<OneMessage<TokioIo<Upgraded>>>,
     stop: watch::Receiver<bool>,
     stop_reported: bool,
     gone: bool,
@@ -140,6 +145,7 @@ impl TcpSocket {
                 message = self.stream.next() => message,
                 () = &mut late => return Received::Nothing,
             };
+            self.stream.get_mut().message_is_read();
             match message {
                 Some(Ok(Message::Text(text))) => {
                     return Received::message(SocketMessage::Text(text.as_str().to_owned()));
@@ -148,8 +154,10 @@ impl TcpSocket {
                     return Received::message(SocketMessage::Binary(bytes));
                 }
                 // The library answers pings.
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Received::Control,
+                Some(Ok(Message::Frame(_))) => {}
                 Some(Err(Error::Capacity(_))) => return Received::TooLarge,
+                Some(Err(_)) if self.stream.get_ref().is_over() => return Received::TooLarge,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => self.gone = true,
             }
         }

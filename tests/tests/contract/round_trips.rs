@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use sidetone::database::Memory;
 use sidetone::sandbox::memory;
+use sidetone_engine::base::limits::DETACHED_AT_ONCE;
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::{Effects, Operation};
 use sidetone_engine::ports::statement::{Rows, Statement};
@@ -85,6 +86,34 @@ fn an_idempotency_key_adds_no_round_trip_and_a_replay_is_one_read() {
         once();
         assert_eq!(database.take(), Trips { reads: 1, writes: 0 }, "{}", operation.id);
     }
+}
+
+/// Each batch is short, so that others write between them.
+#[test]
+fn what_is_attached_to_many_is_deleted_in_batches() {
+    let (world, database) = counting();
+    let detached_at_once = usize::try_from(DETACHED_AT_ONCE).unwrap();
+    let assistants: Vec<String> = (0..=2 * detached_at_once).map(|_| world.assistant().id).collect();
+    let (document, tool) = (world.document(5).id, world.a_tool().id);
+    for id in &assistants {
+        world.put(format!("/assistants/{id}/knowledge"), json!({"knowledge_ids": [document]})).ok();
+        world.put(format!("/assistants/{id}/tools"), json!({"tool_ids": [tool]})).ok();
+    }
+    for path in [format!("/knowledge/{document}"), format!("/tools/{tool}")] {
+        database.take();
+        world.delete(&path).empty();
+        assert_eq!(database.take(), Trips { reads: 0, writes: 3 }, "{path}");
+        world.get(&path).refused("not_found");
+    }
+    for id in &assistants {
+        let after = world.get(format!("/assistants/{id}")).ok();
+        assert_eq!((&after["knowledge_ids"], &after["tool_ids"]), (&json!([]), &json!([])));
+        assert_eq!(after["revision"], 5);
+    }
+    let log = world.get("/audit?limit=3").ok();
+    let operations: Vec<&Value> =
+        log.json.as_array().unwrap().iter().map(|entry| &entry["operation"]).collect();
+    assert_eq!(operations, ["delete_tool", "delete_knowledge_document", "set_assistant_tools"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use bytes::Bytes;
 use serde_json::json;
 use sidetone::http_client::HttpClient;
+use sidetone::open_files::Outgoing;
 use sidetone_engine::ports::{Egress, Http, HttpError, HttpRequest};
 
 use crate::support::{fake, wait};
@@ -75,7 +76,7 @@ fn dropping_a_stream_closes_the_connection() {
 }
 
 fn client() -> HttpClient {
-    HttpClient::new().unwrap()
+    HttpClient::new(Outgoing::default()).unwrap()
 }
 
 fn ask(model: &str) -> HttpRequest {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde_json::{Value, json};
 use sidetone::http_client::HttpClient;
 use sidetone::keys::RingKeys;
+use sidetone::open_files::Outgoing;
 use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone::system::SystemRandom;
 use sidetone_engine::config::Config;
@@ -62,7 +63,7 @@ impl Service {
             clock: pauses.clone(),
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),
-            http: Arc::new(ShortDeadlineClient(HttpClient::new().unwrap())),
+            http: Arc::new(ShortDeadlineClient(HttpClient::new(Outgoing::default()).unwrap())),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
             mailer: None,

@@ -36,6 +36,8 @@ pub const ASSISTANTS_MAX: i64 = 10_000;
 pub const TOOLS_MAX: i64 = 10_000;
 /// Knowledge documents of a workspace.
 pub const DOCUMENTS_MAX: i64 = 10_000;
+/// Assistants that one batch of a deletion detaches something from: each keeps a revision with all of its texts.
+pub const DETACHED_AT_ONCE: i64 = 50;
 /// Personas of a workspace.
 pub const PERSONAS_MAX: i64 = 10_000;
 /// Scenarios of a workspace.

@@ -79,7 +79,7 @@ impl Line for SimulatedLine {
                 Err(_) => LineInput::Unreadable,
             },
             Received::TooLarge => LineInput::TooLarge,
-            Received::Nothing => return LineRead::default(),
+            Received::Nothing | Received::Control => return LineRead::default(),
             Received::Stopping => LineInput::Stopping,
             Received::Gone => LineInput::Gone,
         })

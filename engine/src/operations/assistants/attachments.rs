@@ -6,7 +6,7 @@ use super::{Assistant, revisions};
 use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, Id, ToolId};
 use crate::base::limits::{
-    DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
+    DETACHED_AT_ONCE, DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
 };
 use crate::base::time::Timestamp;
 use crate::operations::context::Context;
@@ -57,24 +57,34 @@ pub(crate) const TOOLS: Attachments = Attachments { table: "assistant_tools", co
 /// The attached documents.
 pub(crate) const DOCUMENTS: Attachments = Attachments { table: "assistant_documents", column: "document_id" };
 
+/// Whether a tool is attached; whether a document is. SQL that names `:id`.
+pub(crate) const TOOL_IS_ATTACHED: &str = "EXISTS (SELECT 1 FROM assistant_tools WHERE tool_id = :id)";
+/// See [`TOOL_IS_ATTACHED`].
+pub(crate) const DOCUMENT_IS_ATTACHED: &str =
+    "EXISTS (SELECT 1 FROM assistant_documents WHERE document_id = :id)";
+
 impl Attachments {
-    /// Detaches a resource from every assistant; their revisions rise.
+    /// Detaches a resource from the first [`DETACHED_AT_ONCE`] assistants; their revisions rise.
     pub(crate) fn detach(&self, id: &impl Id, now: Timestamp) -> Vec<Statement> {
         let Self { table, column } = self;
+        let first = format!(
+            "(SELECT assistant_id FROM {table} WHERE {column} = :id ORDER BY assistant_id LIMIT {DETACHED_AT_ONCE})"
+        );
         vec![
-            revisions::keep_where(
-                &format!("id IN (SELECT assistant_id FROM {table} WHERE {column} = :id)"),
-                id.as_str(),
-            ),
+            revisions::keep_where(&format!("id IN {first}"), id.as_str()),
             sql!(
                 format!(
-                    "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN
-                     (SELECT assistant_id FROM {table} WHERE {column} = :id)"
+                    "UPDATE assistants SET revision = revision + 1, updated_at = :now WHERE workspace_id = :ws AND id IN {first}"
                 ),
                 id = id,
                 now = now
             ),
-            sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND {column} = :id"), id = id),
+            sql!(
+                format!(
+                    "DELETE FROM {table} WHERE workspace_id = :ws AND {column} = :id AND assistant_id IN {first}"
+                ),
+                id = id
+            ),
         ]
     }
 

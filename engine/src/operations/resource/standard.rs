@@ -3,10 +3,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::statements::{self, change};
-use super::{
-    Resource, all, check_revision, explain_limit, insert_within_limit, ok, one, overlaid, write_one,
-};
-use crate::base::error::{Code, FieldProblem};
+use super::{Resource, all, check_revision, explain_limit, insert_within_limit, ok, one, overlaid};
+use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::operations::all_problems::SoundFields;
@@ -112,7 +110,14 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
 
 async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id: R::Id = input.id();
-    let mut statements = R::deleted_with(&id, Timestamp::from_ms(context.now_ms));
-    statements.push(statements::delete::<R>(&id));
-    write_one(context, statements, R::NOUN).await
+    loop {
+        let mut statements = R::deleted_with(&id, Timestamp::from_ms(context.now_ms));
+        statements.extend(statements::delete::<R>(&id));
+        let rows = context.write(statements).await?;
+        match rows.as_slice() {
+            [.., deleted, _] if !deleted.is_empty() => return Ok(Output::empty()),
+            [.., left] if !left.is_empty() => {}
+            _ => return Err(Error::not_found(R::NOUN).into()),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The statements that read and write a resource. Those whose text is put together here are functions of texts, so that
 //! they are compiled once and not for every resource.
-use super::Declared;
+use super::{Declared, Resource};
 use crate::base::ids::Id;
 use crate::ports::statement::Statement;
 use crate::sql;
@@ -23,17 +23,25 @@ pub(crate) fn unchanged<R: Declared>(resource: &R) -> Statement {
     guard(R::TABLE, resource.id().as_str(), resource.revision())
 }
 
-/// Deletes a row and returns its id.
-pub(super) fn delete<R: Declared>(id: &R::Id) -> Statement {
-    deletion(R::TABLE, id.as_str())
+/// Deletes a row that nothing holds, and says whether it did, and whether there is still a row.
+pub(super) fn delete<R: Resource>(id: &R::Id) -> [Statement; 2] {
+    deletion(R::TABLE, R::HELD_BY, id.as_str())
 }
 
 fn one(columns: &str, table: &str, id: &str) -> Statement {
     sql!(format!("SELECT {columns} FROM {table} WHERE workspace_id = :ws AND id = :id"), id = id)
 }
 
-fn deletion(table: &str, id: &str) -> Statement {
-    sql!(format!("DELETE FROM {table} WHERE workspace_id = :ws AND id = :id RETURNING id"), id = id)
+fn deletion(table: &str, held_by: &str, id: &str) -> [Statement; 2] {
+    [
+        sql!(
+            format!(
+                "DELETE FROM {table} WHERE workspace_id = :ws AND id = :id AND NOT ({held_by}) RETURNING id"
+            ),
+            id = id
+        ),
+        one("id", table, id),
+    ]
 }
 
 fn guard(table: &str, id: &str, revision: i64) -> Statement {
