@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::request::Parts;
 
-use crate::base::limits::SIGN_IN_MS;
+use crate::base::limits::{CALL_JOBS_AT_ONCE, SIGN_IN_MS};
 use crate::config::Config;
 use crate::dashboard;
 use crate::interfaces::Interfaces;
@@ -28,6 +28,7 @@ use crate::jobs::{Invocation, QueueWorker};
 use crate::ports::{JobQueue, Ports};
 use crate::services::Services;
 use crate::storage::fault::Fault;
+use crate::storage::jobs::JobKind;
 use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::interfaces::host::{
@@ -136,6 +137,27 @@ impl Engine {
     /// The sweep and the jobs to run when the host's regular timer fires. `owner` identifies the process in leases.
     pub fn scheduled_jobs(&self, owner: &str) -> Invocation {
         Invocation::scheduled(self.services().clone(), owner)
+    }
+
+    /// Asks the carriers to hang up the lines of calls that have ended, for a host that stops and runs no more jobs: a line
+    /// outlives its socket, and somebody would listen to nothing until the next start. Returns errors for the host's log.
+    pub async fn hang_up_lines(&self, owner: &str) -> Vec<String> {
+        let mut incidents = Vec::new();
+        let at_once = usize::try_from(CALL_JOBS_AT_ONCE).unwrap_or(1);
+        loop {
+            match self.services().run_due_jobs(owner, &[JobKind::HangUp], at_once).await {
+                Ok(turn) => {
+                    incidents.extend(turn.incidents);
+                    if turn.ran == 0 {
+                        return incidents;
+                    }
+                }
+                Err(fault) => {
+                    incidents.push(format!("lines were not hung up: {fault:?}"));
+                    return incidents;
+                }
+            }
+        }
     }
 
     /// Creates a workspace with one key, for the operator.

@@ -268,7 +268,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let start = |worker| Runner::start(worker, wakes.clone(), stopped.clone());
     let jobs = workers.into_iter().map(start).collect::<Vec<_>>();
-    let server = tokio::spawn(server::serve(listener, engine, stopped, files.connections));
+    let server = tokio::spawn(server::serve(listener, engine.clone(), stopped, files.connections));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
     let deadline = tokio::time::Instant::now() + settings.stop;
@@ -276,6 +276,10 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     match tokio::time::timeout_at(deadline, server).await {
         Ok(served) => served?,
         Err(_) => tracing::warn!("some requests or conversations did not finish in time and were cut off"),
+    }
+    match tokio::time::timeout_at(deadline, engine.hang_up_lines(&owner())).await {
+        Ok(incidents) => incidents.iter().for_each(|incident| tracing::error!("{incident}")),
+        Err(_) => tracing::warn!("some lines were not hung up in time; they are at the next start"),
     }
     while !jobs.iter().all(Runner::is_finished) {
         if tokio::time::Instant::now() > deadline {

@@ -1,6 +1,7 @@
 //! The binary is killed (SIGKILL) while it greets a caller at each of the four carriers: the log says how much of the
-//! greeting was heard, and how long the call lasted.
+//! greeting was heard, and how long the call lasted. Stopped (SIGTERM), it hangs up.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,43 +10,80 @@ use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
 const LISTENED: Duration = Duration::from_millis(6_200);
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// The carriers serve one service at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
-#[test]
-fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
-    let folder = Folder::new();
-    let data = folder.path().join("data");
-    let key = bootstrap_key(11);
-    let carriers = Carriers::shared();
-    let mut settings = carriers.settings();
-    settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
-    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let server = Server::start(&data, &settings);
-    carriers.serve(server.address());
-    let greeting = "We have a great many things to tell you about our opening hours. ".repeat(12);
-    let greeting = greeting.trim();
-    let mut client = server.connect(&key);
-    let assistant = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
-                           "model": "builtin/rules", "voice": "builtin/tone"});
-    let assistant = client.expect(201, "POST", "/assistants", Some(&assistant))["id"].clone();
-    let phones: Vec<Phone> = (PROVIDERS.iter().zip(0..))
-        .map(|(provider, nth)| {
+/// A service with an account at each carrier's fake.
+struct Service {
+    folder: Folder,
+    settings: Vec<(&'static str, String)>,
+    key: String,
+}
+
+impl Service {
+    fn new() -> Self {
+        let key = bootstrap_key(11);
+        let mut settings = Carriers::shared().settings();
+        settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
+        Self { folder: Folder::new(), settings, key }
+    }
+
+    fn start(&self) -> Server {
+        let settings: Vec<(&str, &str)> =
+            self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let server = Server::start(&self.folder.path().join("data"), &settings);
+        Carriers::shared().serve(server.address());
+        server
+    }
+
+    /// Calls somebody at each carrier, who answers.
+    fn greets(&self, server: &Server, greeting: &str) -> Vec<Phone> {
+        let mut client = server.connect(&self.key);
+        let assistant = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
+                               "model": "builtin/rules", "voice": "builtin/tone"});
+        let assistant = client.expect(201, "POST", "/assistants", Some(&assistant))["id"].clone();
+        let call = |(provider, nth): (&&str, i32)| {
             let (from, to) = (format!("+4420000{nth}0000"), format!("+4420000{nth}7777"));
             let binding = json!({"assistant_id": assistant, "provider": provider});
             client.send("PUT", &format!("/numbers/{from}"), &[], Some(&binding)).expect("an answer");
             let order = json!({"assistant_id": assistant, "to": to, "from": from});
             client.expect(201, "POST", "/calls/outbound", Some(&order));
-            let mut phone = carriers.get(provider).rings(&to);
+            let mut phone = Carriers::shared().get(provider).rings(&to);
             phone.ring();
             phone.answer();
             phone
-        })
-        .collect();
+        };
+        PROVIDERS.iter().zip(0..).map(call).collect()
+    }
+}
+
+/// A line outlives its socket: nobody else would hang up before the next start.
+#[test]
+fn who_is_talking_as_the_service_stops_is_hung_up() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let phones = service.greets(&server, &"We have a great many things to tell you. ".repeat(12));
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(server.stop().success(), "the server stops cleanly");
+    for phone in phones {
+        phone.was_commanded_to_end();
+    }
+}
+
+#[test]
+fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let greeting = "We have a great many things to tell you about our opening hours. ".repeat(12);
+    let greeting = greeting.trim();
+    let phones = service.greets(&server, greeting);
     std::thread::sleep(LISTENED);
     server.kill();
     drop(phones);
-    let server = Server::start(&data, &settings);
-    carriers.serve(server.address());
-    let mut client = server.connect(&key);
+    let server = service.start();
+    let mut client = server.connect(&service.key);
     let deadline = Instant::now() + TIMEOUT;
     let calls = loop {
         let calls = client.expect(200, "GET", "/calls", None)["calls"].clone();
