@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { launch, newAssistant, playsInStep, save, saveOf, signIn, base } from './dashboard-tools.mjs';
+import { launch, newAssistant, playsInStep, save, saveBeside, signIn, base } from './dashboard-tools.mjs';
 import { speechLike, speechServer, stereoWav } from './speech-server.mjs';
 
 const QUESTION = 'When do you open on Saturday?';
@@ -54,8 +54,8 @@ try {
   await page.waitForURL(/done=update_assistant/);
   await page.getByLabel('Blue Door Dental (example)').uncheck();
   await page.getByLabel('opening-hours').check();
-  await saveOf(page, 'set_assistant_knowledge');
-  await page.getByText('1 attached').waitFor();
+  await saveBeside(page);
+  await page.getByText('revision 4').first().waitFor();
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
   const talk = page.frameLocator('#talk iframe');

@@ -37,7 +37,7 @@ export const person = document.querySelector('.who span')?.title;
 
 const SIGN_IN = '/dashboard/sign-in';
 /** Whether a request was sent on to the sign-in: its session has ended. */
-export const asksToSignIn = ({ url }) => new URL(url).pathname.startsWith(SIGN_IN);
+const asksToSignIn = ({ url }) => new URL(url).pathname.startsWith(SIGN_IN);
 
 /** A request to the API as the person who is signed in. */
 export async function api(path, options = {}) {
@@ -179,10 +179,10 @@ for (const form of all('form[data-auto]')) {
 document.addEventListener('submit', ({ target, defaultPrevented }) => {
   if (target.getAttribute('action') === '/dashboard/sign-out') sessionStorage.removeItem(DRAFT);
   // A second press sends nothing twice.
-  if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button', target).forEach((button) => (button.disabled = true)));
+  if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button').forEach((button) => button.form === target && (button.disabled = true)));
 });
 /** Forms that were not sent after all can be sent. */
-export const enableForms = () => all('form[method=post] button').forEach((button) => (button.disabled = false));
+export const enableForms = () => all('button').forEach((button) => button.form?.method === 'post' && (button.disabled = false));
 addEventListener('pageshow', (event) => event.persisted && enableForms());
 
 // Forms that were sent without a session, or from another workspace: their draft waits for the sign-in or the other

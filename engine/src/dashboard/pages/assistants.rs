@@ -6,7 +6,7 @@ use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::conflict::Conflict;
-use crate::dashboard::pages::form::{Form, destroy, named};
+use crate::dashboard::pages::form::{Form, destroy, form_id, named};
 use crate::dashboard::pages::parts::{
     asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
@@ -224,8 +224,9 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
                 }))
                 aside {
                     (talk::panel(frame, assistant, &here))
-                    (attach(frame, assistant, typed, &TOOLS, read(answers, 1)))
-                    (attach(frame, assistant, typed, &KNOWLEDGE, read(answers, 2)))
+                    (attach(&form, assistant, &TOOLS, read(answers, 1)))
+                    (attach(&form, assistant, &KNOWLEDGE, read(answers, 2)))
+                    div.row { button form=(form_id("update_assistant")) { "Save" } span.help { "Saves the fields, too." } }
                     (section("Lately", html! {
                         p { a href={ "/dashboard/calls?assistant_id=" (assistant_id) } { "Its calls" } }
                         p { a href={ "/dashboard/simulations?assistant_id=" (assistant_id) } { "Its simulations" } }
@@ -242,38 +243,25 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
 
 /// What can be attached to an assistant.
 struct Attachable {
-    /// The field with the ids, and the operation that sets it.
+    /// The field with the ids.
     name: &'static str,
-    operation: &'static str,
     title: &'static str,
     /// Where the link to make one leads, and what it is called.
     create: (&'static str, &'static str),
 }
 
-const TOOLS: Attachable = Attachable {
-    name: "tool_ids",
-    operation: "set_assistant_tools",
-    title: "Tools",
-    create: ("/dashboard/tools/new", "Create tool"),
-};
+const TOOLS: Attachable =
+    Attachable { name: "tool_ids", title: "Tools", create: ("/dashboard/tools/new", "Create tool") };
 
 const KNOWLEDGE: Attachable = Attachable {
     name: "knowledge_ids",
-    operation: "set_assistant_knowledge",
     title: "Knowledge",
     create: ("/dashboard/knowledge/new", "Add document"),
 };
 
-fn attach(
-    frame: &Frame,
-    assistant: &Value,
-    typed: &[(String, String)],
-    kind: &Attachable,
-    resources: &Value,
-) -> Markup {
-    let Attachable { name, operation, title, create } = *kind;
-    let form = Form::new(frame, operation, assistant).with_typed(typed);
-    let (assistant_id, revision) = (text(assistant, "id"), form.revision(name));
+/// Boxes to tick, which belong to the form beside them.
+fn attach(form: &Form<'_>, assistant: &Value, kind: &Attachable, resources: &Value) -> Markup {
+    let Attachable { name, title, create } = *kind;
     let attached = list(assistant, name);
     let sizes = list(resources, "").iter().filter(|one| attached.contains(at(one, "id")));
     let bytes: i64 = sizes.map(|one| number(one, "size_bytes")).sum();
@@ -282,13 +270,11 @@ fn attach(
         html! {
             @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
             @else {
-                (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
-                    (form.attached(name, resources))
-                    @if name == KNOWLEDGE.name {
-                        p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
-                    }
-                    div.row { button { "Save " (title.to_lowercase()) } span.help { (attached.len()) " attached" } a.help href=(create.0) { (create.1) } }
-                }))
+                (form.attached(name, resources))
+                @if name == KNOWLEDGE.name {
+                    p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
+                }
+                p.help { a href=(create.0) { (create.1) } }
             }
         },
     )

@@ -65,10 +65,9 @@ impl<'a> Form<'a> {
     /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
     /// conflict the person has seen the current one.
     pub fn revision(&self, field: &str) -> String {
-        let typed = |name: &str| self.frame.typed.iter().find(|(other, _)| other == name);
-        let read = typed("_revision")
-            .filter(|_| typed(field).is_some() && refused(self.frame) != "revision_conflict");
-        read.map_or_else(|| self.current["revision"].to_string(), |(_, revision)| revision.clone())
+        let read = typed_of(self.frame, "_revision")
+            .filter(|_| typed_of(self.frame, field).is_some() && refused(self.frame) != "revision_conflict");
+        read.map_or_else(|| self.current["revision"].to_string(), str::to_owned)
     }
 
     /// The form around `content`. After success the browser goes to `then`. Who may not send it is told who can.
@@ -94,9 +93,7 @@ impl<'a> Form<'a> {
     /// When what a form changes was last changed, as its person read it. `None` for what has revisions, which are told
     /// apart by those, and for what is new.
     fn read(&self) -> Option<&str> {
-        let typed = self.frame.typed.iter().find(|(name, _)| name == READ);
-        let typed =
-            typed.filter(|_| refused(self.frame) != "revision_conflict").map(|(_, read)| read.as_str());
+        let typed = typed_of(self.frame, READ).filter(|_| refused(self.frame) != "revision_conflict");
         let is_change = self.operation.starts_with("update_") && self.current.get("revision").is_none();
         is_change.then(|| typed.or_else(|| self.current["updated_at"].as_str())).flatten()
     }
@@ -150,15 +147,18 @@ impl<'a> Form<'a> {
         around(schema, name, problem, control)
     }
 
-    /// Which of the workspace's resources are attached, as check boxes with the resource's name.
+    /// Which of the workspace's resources are attached, as check boxes with the resource's name. They may stand outside of
+    /// the form.
     pub fn attached(&self, name: &str, resources: &Value) -> Markup {
-        let chosen = self.value(name);
+        let (chosen, form) = (self.value(name), form_id(self.operation));
         html! {
+            // A list without a tick is a list, too.
+            input type="hidden" name=(name) value="" form=(form);
             div.checks {
                 @for resource in list(resources, "") {
                     @let bytes = at(resource, "size_bytes").as_i64();
                     label.check {
-                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
+                        input type="checkbox" name=(name) value=(text(resource, "id")) form=(form) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
                         span dir="auto" { (text(resource, "name")) }
                         @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
                     }
@@ -166,7 +166,7 @@ impl<'a> Form<'a> {
                 // Beyond what could be listed: without their boxes, saving would detach them.
                 @for id in chosen.0.iter().filter(|id| !id.is_empty() && list(resources, "").iter().all(|known| text(known, "id") != **id)) {
                     label.check {
-                        input type="checkbox" name=(name) value=(id) checked;
+                        input type="checkbox" name=(name) value=(id) form=(form) checked;
                         code { (id) }
                     }
                 }
@@ -307,6 +307,11 @@ fn error(frame: &Frame) -> &Value {
 /// Its code; empty when none failed.
 pub fn refused(frame: &Frame) -> &str {
     text(error(frame), "code")
+}
+
+/// What was typed into a field of the form that failed.
+pub fn typed_of<'f>(frame: &'f Frame, name: &str) -> Option<&'f str> {
+    paths::value(&frame.typed, name)
 }
 
 /// The problems of the form that failed: field and message.
