@@ -14,6 +14,9 @@ use crate::storage::fault::Fault;
 /// The operation that the form is named after.
 pub(super) const UPDATE: &str = "update_assistant";
 
+/// The field that names the assistant which a new tool or document is made for.
+pub(super) const ATTACH: &str = "_attach";
+
 /// The fields with ids, what they hold, and the operations that set them.
 const LISTS: [(&str, &str, &str); 2] =
     [("tool_ids", "tools", "set_assistant_tools"), ("knowledge_ids", "documents", "set_assistant_knowledge")];
@@ -69,6 +72,40 @@ fn meet_again(fields: &mut Fields) {
     }
     let met = paths::value(fields, MET).unwrap_or("0").to_owned();
     fields.iter_mut().filter(|(name, _)| name == "_revision").for_each(|(_, read)| read.clone_from(&met));
+}
+
+/// Attaches a tool or a document that a form has made to the assistant that it names. A form that is sent again changes
+/// nothing.
+pub(super) async fn attach(
+    visit: &Visit<'_>,
+    session: &Session,
+    form: &str,
+    fields: &Fields,
+    made: &Value,
+) -> Result<(), Fault> {
+    let [tools, documents] = LISTS;
+    let (list, _, set) = match form {
+        "create_tool" => tools,
+        "create_knowledge_document" => documents,
+        _ => return Ok(()),
+    };
+    let assistant = paths::value(fields, ATTACH).filter(|id| !id.is_empty());
+    let (Some(assistant), Some(made)) = (assistant, made["id"].as_str()) else { return Ok(()) };
+    let now = forms::run_by_id(visit, session, "get_assistant", &[("id", assistant)]).await?;
+    let attached: Vec<&str> = now[list].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if attached.contains(&made) {
+        return Ok(());
+    }
+    let revision = now["revision"].to_string();
+    let mut sent = vec![("id", assistant), ("_revision", revision.as_str())];
+    sent.extend(attached.into_iter().chain([made]).map(|id| (list, id)));
+    match forms::run_by_id(visit, session, set, &sent).await {
+        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+            let message = format!("It is made, but not attached. {}", error.message);
+            Err(Error::new(error.code, message).into())
+        }
+        done => done.map(drop),
+    }
 }
 
 /// The list that replaces the attached one: in its order, then what was added. `None`: the form has no such list, or it

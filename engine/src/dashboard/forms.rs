@@ -158,18 +158,25 @@ pub(super) async fn route(
             if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
                 return failed(visit, session, &to, Fields::new(), templates::incomplete(fault)).await;
             }
+            let problem = match attached::attach(visit, session, id, &fields, &body).await {
+                Err(Fault::Refused(error)) if error.code != Code::Unauthorized => Some(error),
+                attached => attached.map(|()| None)?,
+            };
             // A test is sent again with other values, and its result says whether it worked.
             let is_test = SHOWN.contains(&id);
             if answer.reveals || is_test {
                 let outcome = Outcome {
+                    problem,
                     secret_once: Some(body),
                     done: (!is_test && !answer.replayed).then(|| id.to_owned()),
                     typed: if is_test { typed(&fields) } else { Fields::new() },
-                    ..Outcome::default()
                 };
                 return page(visit, session, &to, outcome).await;
             }
-            Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
+            match problem {
+                Some(error) => returned(visit, session, &to, Fields::new(), error).await,
+                None => Ok(reply::redirect(&paths::with_parameter(&to, "done", id))),
+            }
         }
         Err(fault) => failed(visit, session, &back, fields, fault).await,
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::base::limits::INTEGER_MAX;
+use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
 use crate::base::whole_number;
 use crate::operations::operation::Operation;
 use crate::operations::schema::MAX_BYTES;
@@ -140,6 +141,9 @@ impl Check {
             && text.len() as u64 > most
         {
             return self.refuse(path, format!("must have at most {most} bytes, has {}", text.len()));
+        }
+        if path.rsplit('.').next() == Some("name") && text.chars().any(is_unfit_for_names) {
+            return self.refuse(path, UNFIT_NAME);
         }
         let (least, most) = (schema.get("minLength"), schema.get("maxLength"));
         if least.is_none() && most.is_none() {

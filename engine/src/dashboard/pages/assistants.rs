@@ -8,10 +8,11 @@ use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::conflict::Conflict;
 use crate::dashboard::pages::form::{Form, destroy, form_id, named};
 use crate::dashboard::pages::parts::{
-    asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
+    asked, at, empty, id, link, list, more, number, provided, read, section, size, table, text, tones, when,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of, talk};
 use crate::dashboard::templates::{BEGAN, CHOICE, CHOOSE, EXAMPLE, TEMPLATES, Template};
+use crate::speech::settings::TONE;
 
 /// All assistants.
 pub const LIST: Page = Page {
@@ -111,7 +112,7 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                 button.vh tabindex="-1" aria-hidden="true" { "Create assistant" }
                 (start_from(chosen))
                 @if let Some(document) = chosen.document { (example(chosen.key, document)) }
-                (fields(&form, answers, 0))
+                (fields(frame, &form, answers, 0))
                 (send("Create assistant", BASE))
             }))
         },
@@ -150,7 +151,7 @@ fn example(key: &str, (name, content): (&str, &str)) -> Markup {
 
 /// The fields, in the order in which people think of them. The models, voices and transcribers stand in the answers from
 /// `models` on.
-fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
+fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
     let names = |at: usize, name: &'static str| -> Vec<&str> {
         list(read(answers, at), "").iter().map(|one| text(one, name)).collect()
     };
@@ -167,6 +168,8 @@ fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
             (form.field("keyterms"))
             (form.field("record"))
         }
+        (provided(frame))
+        @if form.holds("voice", TONE) { (tones()) }
         details.raw open[form.has_problem("speech")] {
             summary { "Turn-taking and speech" }
             fieldset.group {
@@ -219,7 +222,7 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             @if let Some(conflict) = &conflict { (conflict.told("update_assistant", assistant)) }
             div.beside {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision)], &here, html! {
-                    (fields(&form, answers, 3))
+                    (fields(frame, &form, answers, 3))
                     (send("Save", BASE))
                 }))
                 aside {
@@ -261,20 +264,21 @@ const KNOWLEDGE: Attachable = Attachable {
 
 /// Boxes to tick, which belong to the form beside them.
 fn attach(form: &Form<'_>, assistant: &Value, kind: &Attachable, resources: &Value) -> Markup {
-    let Attachable { name, title, create } = *kind;
+    let Attachable { name, title, create: (path, label) } = *kind;
+    let create = html! { a href={ (path) "?assistant_id=" (text(assistant, "id")) } { (label) } };
     let attached = list(assistant, name);
     let sizes = list(resources, "").iter().filter(|one| attached.contains(at(one, "id")));
     let bytes: i64 = sizes.map(|one| number(one, "size_bytes")).sum();
     section(
         title,
         html! {
-            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
+            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " (create) } }
             @else {
                 (form.attached(name, resources))
                 @if name == KNOWLEDGE.name {
                     p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
                 }
-                p.help { a href=(create.0) { (create.1) } }
+                p.help { (create) }
             }
         },
     )

@@ -104,6 +104,14 @@ impl<'a> Form<'a> {
         field(schema, name, &self.value(name), self.problem(name).as_ref(), self.is_required(name))
     }
 
+    /// Whether a field has this text; where the server has a default, an empty field has that.
+    pub fn holds(&self, name: &str, text: &str) -> bool {
+        let value = self.value(name);
+        let default =
+            || self.frame.provided.defaults.iter().any(|(known, value)| *known == name && value == text);
+        if value.first().is_empty() { default() } else { value.first() == text }
+    }
+
     /// A field that holds JSON, read; null when it is none.
     pub fn json(&self, name: &str) -> Value {
         serde_json::from_str(self.value(name).first()).unwrap_or_default()
@@ -142,9 +150,18 @@ impl<'a> Form<'a> {
             input.mono id=(control_id(name)) name=(name) value=(value.first()) list=(suggestions) autocomplete="off" spellcheck="false"
                 maxlength=[schema["maxLength"].as_u64()] aria-required=[self.is_required(name).then_some("true")]
                 aria-describedby=[described(schema, name, problem)] aria-invalid=[problem.map(|_| "true")];
-            datalist id=(suggestions) { @for choice in choices { option value=(choice) {} } }
+            // A name of `*` stands for any, and is none.
+            datalist id=(suggestions) { @for choice in choices.iter().filter(|choice| !choice.ends_with("/*")) { option value=(choice) {} } }
         };
-        around(schema, name, problem, control)
+        let default =
+            self.frame.provided.defaults.iter().find(|(known, value)| *known == name && !value.is_empty());
+        let mut schema = schema.clone();
+        if let Some((_, default)) = default {
+            schema["description"] = text(&schema, "description")
+                .replace("Default: the server's", &format!("Default: `{default}`"))
+                .into();
+        }
+        around(&schema, name, problem, control)
     }
 
     /// Which of the workspace's resources are attached, as check boxes with the resource's name. They may stand outside of

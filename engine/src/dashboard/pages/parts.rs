@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::base::time;
 use crate::dashboard::frame::Frame;
+use crate::speech::settings::TONE;
 
 /// A text in an answer, by its path (`costs/total_microusd`); empty where there is none.
 pub fn text<'a>(value: &'a Value, path: &str) -> &'a str {
@@ -269,6 +270,25 @@ pub fn words(name: &str) -> String {
 /// A link to a page of the documentation: the page, and what it is about.
 pub fn documentation((page, about): (&str, &str)) -> Markup {
     html! { a href={ "https://github.com/sidetone/sidetone/blob/main/docs/" (page) } { (about) } }
+}
+
+/// Which providers there are, and how the operator adds one.
+pub fn provided(frame: &Frame) -> Markup {
+    let speech = frame.provided.speech.iter().filter(|name| !frame.provided.models.contains(name));
+    html! {
+        p.help {
+            "Providers of this service: "
+            @for (n, name) in frame.provided.models.iter().chain(speech).enumerate() { @if n > 0 { ", " } code { (name) } } ". "
+            "Whoever runs it adds models with " code { "SIDETONE_OPENAI_API_KEY" } " or " code { "SIDETONE_PROVIDERS" } ": "
+            (documentation(("models.md#use-your-own-model", "Use your own model"))) ", "
+            (documentation(("settings-and-limits.md#speech-providers", "Speech providers"))) "."
+        }
+    }
+}
+
+/// What is heard of the built-in voice.
+pub fn tones() -> Markup {
+    html! { p.help { "The voice " code { (TONE) } " speaks in test tones: beeps in place of words. A voice of a provider speaks." } }
 }
 
 /// A list that is empty: a sentence, a button, a link to the documentation.
