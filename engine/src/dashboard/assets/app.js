@@ -75,9 +75,13 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// A question that the focus has left covers nothing that has it.
-document.addEventListener('focusin', ({ target }) => {
-  for (const question of all('[popover]:popover-open')) if (!question.contains(target)) question.hidePopover();
+// A question before something is deleted keeps the focus until it is answered.
+document.addEventListener('click', (event) => {
+  const question = event.target.closest('button')?.popoverTargetElement;
+  if (!question) return;
+  event.preventDefault();
+  if (question.open) question.close();
+  else question.showModal();
 });
 
 async function openPalette() {
@@ -143,7 +147,7 @@ async function follow() {
     pause = 1500;
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Whoever types, or reads a question, is not disturbed.
-    if (!next.querySelector('.head') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
+    if (!next.querySelector('.head') || document.querySelector('dialog[open]') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
     // Another tab has opened another workspace: not under this one's name.
     if (openIn(next) !== openIn(document)) return location.reload();
     const [old, fresh] = [parts(document), parts(next)];

@@ -289,7 +289,8 @@ pub fn destroy(
     html! {
         @if allowed(frame, operation) {
             button.quiet type="button" popovertarget=(id) { (label) }
-            div.dialog popover id=(id) role="dialog" aria-label=(what) {
+            // Without a script it is a popover; with one, nothing else can be reached meanwhile.
+            dialog popover closedby="any" id=(id) aria-label=(what) {
                 h2 { (what) }
                 p { (warning) }
                 div.row {
