@@ -344,6 +344,15 @@ mod tests {
         })
     }
 
+    #[test]
+    fn a_name_is_a_line_that_runs_in_one_direction() {
+        for unfit in ["a\n", "a\u{7f}", "a\u{202e}", "a\u{2066}", "a\u{2028}"] {
+            let problem = ("name".to_owned(), UNFIT_NAME.to_owned());
+            assert_eq!(found(json!({"name": unfit}), Strictness::Strict), [problem], "{unfit:?}");
+        }
+        assert_eq!(found(json!({"name": "א b"}), Strictness::Strict), []);
+    }
+
     fn found(mut value: Value, strictness: Strictness) -> Vec<(String, String)> {
         let found = problems(&schema(), &mut value, strictness, Place::Body);
         found.into_iter().map(|problem| (problem.field, problem.message)).collect()

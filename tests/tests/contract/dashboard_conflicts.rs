@@ -183,6 +183,42 @@ fn one_save_saves_all_of_an_assistant() {
     assert_eq!(save("4", "Day desk", &["doc_none"]), (422, json!(["Day desk", 5, both])));
 }
 
+/// What is made from the page of an assistant is attached to it, once.
+#[test]
+fn what_is_made_for_an_assistant_is_attached() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "made");
+    let kept = visitor.api(&world).document(20).id;
+    assert_eq!(visitor.act("update_assistant", &page, &[("id", &id), ("knowledge_ids", &kept)]).status, 303);
+    let form = "/dashboard/knowledge/new";
+    let fields = [
+        ("name", "Prices"),
+        ("content", "A crown costs 600."),
+        ("_attach", id.as_str()),
+        ("_then", page.as_str()),
+    ];
+    let made = visitor.act("create_knowledge_document", form, &fields);
+    assert_eq!(
+        (made.status, made.header("location")),
+        (303, Some(&*format!("{page}?done=create_knowledge_document")))
+    );
+    let tool = [
+        ("name", "find"),
+        ("url", "https://a.example/x"),
+        ("parameters", r#"{"type":"object"}"#),
+        ("_attach", &id),
+        ("_then", &page),
+    ];
+    let shown = text(&visitor.act("create_tool", "/dashboard/tools/new", &tool));
+    assert!(shown.contains("whsec_") && shown.contains("Talk to it"), "{shown}");
+    let saved = visitor.get(&format!("/dashboard/api/assistants/{id}"));
+    let counts = ["tool_ids", "knowledge_ids"].map(|list| saved[list].as_array().unwrap().len());
+    assert_eq!((counts, &saved["knowledge_ids"][0]), ([1, 2], &json!(kept)));
+    let gone = [("name", "Hours"), ("content", "Nine."), ("_attach", "asst_none"), ("_then", page.as_str())];
+    let reply = visitor.act("create_knowledge_document", form, &gone);
+    assert!(reply.status == 404 && text(&reply).contains("It is made, but not attached."), "{reply:?}");
+}
+
 /// A document has no revisions: who meets another's change keeps what they typed, sees what is saved, and decides.
 #[test]
 fn a_document_is_not_overwritten_unseen() {

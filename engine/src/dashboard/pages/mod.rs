@@ -144,7 +144,8 @@ pub fn failure(frame: &Frame, error: &Value, workspaces: &Value) -> Markup {
         html! {
             div.empty {
                 p { (text(error, "message")) }
-                @if code == "not_found" {
+                // Of a page that there never was, no workspace is asked.
+                @if code == "not_found" && !workspaces.is_null() {
                     p.help { "It may have been deleted, or it belongs to another workspace than " strong dir="auto" { (frame.workspace_name) } "." }
                 }
                 p.row {

@@ -260,7 +260,7 @@ pub fn status(tone: Tone, word: &str) -> Markup {
 
 /// `no_answer` → `No answer`.
 pub fn words(name: &str) -> String {
-    let mut text = name.replace(['_', '.'], " ");
+    let mut text = name.replace(['_', '.'], " ").replace(" api ", " API ");
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
         text.replace_range(..1, &first);
     }
@@ -417,7 +417,7 @@ pub fn pages(frame: &Frame, pagination: &Value, (one, many): (&str, &str)) -> Ma
     let (limit, total) = (number(pagination, "limit"), number(pagination, "total"));
     let first = (page - 1) * limit + 1;
     html! {
-        nav.pages aria-label="Pages" {
+        nav.pages aria-label={ "Pages of " (many) } {
             span {
                 @if total > 0 { (grouped(first)) "–" (grouped((first + limit - 1).min(total))) " of " }
                 (grouped(total)) " " @if total == 1 { (one) } @else { (many) }
@@ -434,7 +434,7 @@ pub fn more(frame: &Frame, after: &str) -> Markup {
     let is_later = !asked(frame, after).is_empty();
     html! {
         @if is_later || next.is_some() {
-            nav.pages aria-label="Pages" {
+            nav.pages aria-label={ "Parts of the list" @if after != "after" { ": " (words(after)) } } {
                 span {}
                 @if is_later { a.button href=(address_of(frame, &[(after, "")])) { "First page" } }
                 @if let Some(next) = next { a.button rel="next" href=(address_of(frame, &[(after, next)])) { "Next" } }
@@ -550,5 +550,6 @@ mod tests {
         assert_eq!(span(1240), "1.24 s");
         assert_eq!(shortened("call_01m80kpfmqbq07vnb4zdtv31bd"), "call_01m80…v31bd");
         assert_eq!(words("no_answer"), "No answer");
+        assert_eq!(words("create_api_key"), "Create API key");
     }
 }
