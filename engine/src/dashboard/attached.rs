@@ -91,6 +91,22 @@ pub(super) async fn attach(
     };
     let assistant = paths::value(fields, ATTACH).filter(|id| !id.is_empty());
     let (Some(assistant), Some(made)) = (assistant, made["id"].as_str()) else { return Ok(()) };
+    match add(visit, session, assistant, (list, set), made).await {
+        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
+            let message = format!("It is made, but not attached. {}", error.message);
+            Err(Error::new(error.code, message).into())
+        }
+        done => done,
+    }
+}
+
+async fn add(
+    visit: &Visit<'_>,
+    session: &Session,
+    assistant: &str,
+    (list, set): (&str, &str),
+    made: &str,
+) -> Result<(), Fault> {
     let now = forms::run_by_id(visit, session, "get_assistant", &[("id", assistant)]).await?;
     let attached: Vec<&str> = now[list].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if attached.contains(&made) {
@@ -99,13 +115,7 @@ pub(super) async fn attach(
     let revision = now["revision"].to_string();
     let mut sent = vec![("id", assistant), ("_revision", revision.as_str())];
     sent.extend(attached.into_iter().chain([made]).map(|id| (list, id)));
-    match forms::run_by_id(visit, session, set, &sent).await {
-        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
-            let message = format!("It is made, but not attached. {}", error.message);
-            Err(Error::new(error.code, message).into())
-        }
-        done => done.map(drop),
-    }
+    forms::run_by_id(visit, session, set, &sent).await.map(drop)
 }
 
 /// The list that replaces the attached one: in its order, then what was added. `None`: the form has no such list, or it
