@@ -71,12 +71,15 @@ try {
   await talk.getByRole('button', { name: 'Hang up' }).click();
   await talk.getByText('You hung up.').waitFor();
 
+  // In a tab of its own: leaving the editor would end a conversation that goes on.
+  const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Open the call' }).click();
-  await page.getByRole('heading', { name: 'Transcript' }).waitFor();
-  await page.locator('.talk li').nth(2).waitFor();
-  const roles = await page.locator('.talk li b:first-of-type').allTextContents();
+  const call = await opened;
+  await call.getByRole('heading', { name: 'Transcript' }).waitFor();
+  await call.locator('.talk li').nth(2).waitFor();
+  const roles = await call.locator('.talk li b:first-of-type').allTextContents();
   assert.deepEqual(roles, ['Front desk', 'Caller', 'Front desk']);
-  await playsInStep(page);
+  await playsInStep(call);
   console.log('the dashboard, aloud: a question into the microphone, an answer from the uploaded file, its recording in step');
 } finally {
   await browser.close();

@@ -234,7 +234,7 @@ async function walk(email, scripts) {
   if (scripts) {
     await playsInStep(page);
   } else {
-    assert.ok(await page.locator('audio').isVisible());
+    await page.locator('audio').waitFor();
   }
   await page.getByRole('link', { name: 'Make a scenario' }).click();
   assert.match(await page.getByLabel('Instructions').inputValue(), /"When (do|are) you open/);
