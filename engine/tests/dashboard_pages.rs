@@ -357,8 +357,62 @@ fn a_form_that_failed_holds_what_is_not_saved() {
         let forms = html.split("<form class=\"edit\"").skip(1);
         forms.map(|form| form.split('>').next().unwrap().contains("data-unsaved")).collect()
     };
-    assert_eq!(unsaved("assistant-problem"), [true, false, false], "only the editor");
-    assert_eq!(unsaved("assistant"), [false, false, false]);
+    assert_eq!(unsaved("assistant-problem"), [true]);
+    assert_eq!(unsaved("assistant"), [false]);
+}
+
+/// A name of `*` stands for any in a list, and is none: it is not suggested.
+#[test]
+fn the_form_of_an_assistant_names_defaults_and_providers_and_suggests_no_wildcard() {
+    let case = &cases()["assistant-new"];
+    let models = json!([{"model": "builtin/rules"}, {"model": "local/big"}, {"model": "local/*"}]);
+    let case = with(case, "answers", json!([models, [], []]));
+    let html = render(page_at("/dashboard/assistants/new"), &case);
+    assert!(html.contains("<option value=\"local/big\">") && !html.contains("local/*"), "{html}");
+    for told in [
+        "Default: <code>builtin/rules</code>.",
+        "Providers of this service: <code>builtin</code>",
+        "SIDETONE_PROVIDERS",
+    ] {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+    assert!(html.contains("speaks in test tones"), "the default voice: {html}");
+    let settings = render(page_at("/dashboard/settings"), &cases()["settings"]);
+    assert!(settings.contains("Default model") && settings.contains("SIDETONE_PROVIDERS"), "{settings}");
+}
+
+/// What is made from the page of an assistant is attached to it, and leads back.
+#[test]
+fn what_is_made_for_an_assistant_says_so() {
+    let assistant = render(page_at("/dashboard/assistants/{id}"), &cases()["assistant"]);
+    for (kind, name) in [("tools", "tool-new"), ("knowledge", "document-new")] {
+        let link = format!("/dashboard/{kind}/new?assistant_id=asst_");
+        assert!(assistant.contains(&link), "{link}");
+        let case = with(&cases()[name], "url", format!("/dashboard/{kind}/new?assistant_id=asst_1").into());
+        let html = render(page_at(&format!("/dashboard/{kind}/new")), &case);
+        for part in [
+            "name=\"_attach\" value=\"asst_1\"",
+            "name=\"_then\" value=\"/dashboard/assistants/asst_1\"",
+            "class=\"back\" href=\"/dashboard/assistants/asst_1\"",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+}
+
+/// A run has its transcript when it ends: until then there is no line of time.
+#[test]
+fn a_voice_run_under_way_has_no_line_of_time() {
+    let mut case = cases().remove("run-failed").unwrap();
+    let page = page_at("/dashboard/simulations/runs/{id}");
+    assert!(render(page, &case).contains("class=\"trace\""));
+    case["answers"][0]["status"] = "running".into();
+    case["answers"][0]["transcript"] = json!([]);
+    let html = render(page, &case);
+    assert!(
+        !html.contains("class=\"trace\"") && html.contains("The transcript comes when the run ends."),
+        "{html}"
+    );
 }
 
 #[test]

@@ -1,9 +1,9 @@
 // What was typed into the dashboard survives in a real Chromium, and overwrites nobody: a session that ends, somebody else
-// who saves meanwhile, another person in the same tab, several forms that are saved together, pages that are followed.
+// who saves meanwhile, another person in the same tab, what is attached, pages that are followed.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { base, launch, newAssistant, proveAddress, save, saveOf, signIn } from './dashboard-tools.mjs';
+import { base, launch, newAssistant, proveAddress, save, saveBeside, signIn } from './dashboard-tools.mjs';
 
 const browser = await launch();
 const message = (page) => page.locator('#f-first_message');
@@ -75,31 +75,24 @@ const checks = {
     assert.equal(await page.evaluate(() => sessionStorage.length), 0);
   },
 
-  async 'several forms are saved together, whoever takes back what was typed'({ page, path }) {
+  async 'one save saves fields and what is attached, and nothing that did not change'({ page, path }) {
     await page.goto(base + path);
+    const revision = async () => Number((await page.locator('.head').getByText(/^revision /).textContent()).split(' ')[1]);
+    const before = await revision();
     await tool(page).check();
-    // Typed and taken back: there is nothing to save, and no revision is made of it.
-    await message(page).press('End');
-    await page.keyboard.type('!');
-    await page.keyboard.press('Backspace');
-    await saveOf(page, 'set_assistant_tools');
-    await page.waitForURL(/done=set_assistant_tools/);
-    // What the server takes for no change makes no revision, either; the next form must not count one.
+    await saveBeside(page);
+    await page.waitForURL(/done=update_assistant/);
+    assert.equal(await revision(), before + 1);
     await message(page).fill(`${await message(page).inputValue()} Hello.`);
     await page.locator('#f-keyterms').fill('\n');
     await tool(page).uncheck();
     await save(page);
-    await page.waitForURL(/done=update_assistant/);
+    await page.waitForFunction((revision) => document.querySelector('.head').textContent.includes(`revision ${revision}`), before + 3);
     assert.match(await message(page).inputValue(), / Hello\.$/);
     assert.ok(!(await tool(page).isChecked()));
-    await page.locator('#f-keyterms').fill('\n');
-    await tool(page).check();
-    await saveOf(page, 'set_assistant_tools');
-    await page.waitForURL(/done=set_assistant_tools/);
-    assert.ok(await tool(page).isChecked());
   },
 
-  async 'forms that are saved together wait for the sign-in together'({ page, path, email }) {
+  async 'fields and what is attached wait for the sign-in together'({ page, path, email }) {
     await endedWhileTyping(page, path, 'Good afternoon.');
     await tool(page).check();
     await page.locator('#f-name').fill('Afternoon desk');
@@ -117,27 +110,20 @@ const checks = {
     assert.ok(await tool(page).isChecked());
   },
 
-  async 'a form that is refused brings the others back'({ page, path }) {
+  async 'a form that is refused is saved as one, after a choice'({ page, path }) {
     await page.goto(base + path);
     await message(page).fill('Mine.');
     await tool(page).check();
     await meanwhile(page, path, '#f-first_message', 'Theirs.');
-    // The fields go first, and are refused: their page asks, and the tools are still ticked.
-    await saveOf(page, 'set_assistant_tools');
+    await saveBeside(page);
     await page.getByText('It was changed meanwhile').waitFor();
-    await isBack(page);
     assert.ok(await tool(page).isChecked());
+    // Without a choice, no button sends it.
+    await saveBeside(page);
+    assert.equal(await page.evaluate(() => document.querySelector('input[data-take]').validity.valueMissing), true);
     await page.getByRole('radio', { name: 'As you typed it' }).check();
-    // The tools were ticked for the revision that was read: now they are refused, and nothing was lost by it.
-    await save(page);
-    // The page that is left says the same as the one that comes.
-    await page.waitForURL(/do\/set_assistant_tools/);
-    await page.getByText('It was changed meanwhile').waitFor();
-    await isBack(page);
-    assert.ok(await tool(page).isChecked());
-    assert.equal(await message(page).inputValue(), 'Mine.');
-    await saveOf(page, 'set_assistant_tools');
-    await page.waitForURL(/done=set_assistant_tools/);
+    await saveBeside(page);
+    await page.waitForURL(/done=update_assistant/);
     assert.equal(await message(page).inputValue(), 'Mine.');
     assert.ok(await tool(page).isChecked());
   },

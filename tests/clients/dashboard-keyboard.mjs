@@ -98,7 +98,7 @@ try {
   await page.keyboard.type('Day desk');
   await tabTo('find_appointment');
   await press('Space');
-  await tabTo('Save all', 'button');
+  await tabTo('Save', 'button');
   await press('Enter');
   await page.getByRole('heading', { name: 'Day desk', level: 1 }).waitFor();
   assert.ok(await page.getByLabel('find_appointment').isChecked());

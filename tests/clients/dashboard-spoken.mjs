@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { launch, newAssistant, playsInStep, save, saveOf, signIn, base } from './dashboard-tools.mjs';
+import { launch, newAssistant, playsInStep, save, saveBeside, signIn, base } from './dashboard-tools.mjs';
 import { speechLike, speechServer, stereoWav } from './speech-server.mjs';
 
 const QUESTION = 'When do you open on Saturday?';
@@ -54,8 +54,8 @@ try {
   await page.waitForURL(/done=update_assistant/);
   await page.getByLabel('Blue Door Dental (example)').uncheck();
   await page.getByLabel('opening-hours').check();
-  await saveOf(page, 'set_assistant_knowledge');
-  await page.getByText('1 attached').waitFor();
+  await saveBeside(page);
+  await page.getByText('revision 4').first().waitFor();
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
   const talk = page.frameLocator('#talk iframe');
@@ -71,12 +71,15 @@ try {
   await talk.getByRole('button', { name: 'Hang up' }).click();
   await talk.getByText('You hung up.').waitFor();
 
+  // In a tab of its own: leaving the editor would end a conversation that goes on.
+  const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Open the call' }).click();
-  await page.getByRole('heading', { name: 'Transcript' }).waitFor();
-  await page.locator('.talk li').nth(2).waitFor();
-  const roles = await page.locator('.talk li b:first-of-type').allTextContents();
+  const call = await opened;
+  await call.getByRole('heading', { name: 'Transcript' }).waitFor();
+  await call.locator('.talk li').nth(2).waitFor();
+  const roles = await call.locator('.talk li b:first-of-type').allTextContents();
   assert.deepEqual(roles, ['Front desk', 'Caller', 'Front desk']);
-  await playsInStep(page);
+  await playsInStep(call);
   console.log('the dashboard, aloud: a question into the microphone, an answer from the uploaded file, its recording in step');
 } finally {
   await browser.close();

@@ -75,9 +75,9 @@ export async function newAssistant(page, template = 'front-desk') {
 }
 
 const editor = (page) => page.locator('form.edit').first();
-/** What a script calls "Save all" has a name for each form without one. */
-export const save = (page) => editor(page).getByRole('button', { name: /^Save( all)?$/ }).click();
-export const saveOf = (page, operation) => page.locator(`#form-${operation}`).getByRole('button', { name: /^Save / }).click();
+export const save = (page) => editor(page).getByRole('button', { name: 'Save' }).click();
+/** The same, with the button below what is attached. */
+export const saveBeside = (page) => page.locator('aside').getByRole('button', { name: 'Save', exact: true }).click();
 
 /** The recording of a call plays: the cursor, the clock and the transcript move with it, and lead through it. */
 export async function playsInStep(page) {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { attack } from './dashboard-attack.mjs';
 import { inspect, inspectHere, shots } from './dashboard-look.mjs';
-import { base, launch, linkOf, playsInStep, proveAddress, save, saveOf, signIn } from './dashboard-tools.mjs';
+import { base, launch, linkOf, playsInStep, proveAddress, save, saveBeside, signIn } from './dashboard-tools.mjs';
 
 const browser = await launch();
 
@@ -55,12 +55,13 @@ async function walk(email, scripts) {
   await page.waitForURL(/\/knowledge\/\w+_/);
   await go(assistant);
   await page.getByLabel('find_appointment').check();
-  await saveOf(page, 'set_assistant_tools');
-  // The document of the template is attached, too.
-  await page.getByText('1 attached').nth(1).waitFor();
+  await saveBeside(page);
+  await page.getByText('revision 3').first().waitFor();
   await page.getByLabel('Opening hours').check();
-  await saveOf(page, 'set_assistant_knowledge');
-  await page.getByText('2 attached').waitFor();
+  await saveBeside(page);
+  await page.getByText('revision 4').first().waitFor();
+  // The document of the template is attached, too.
+  for (const name of ['find_appointment', 'Blue Door Dental (example)', 'Opening hours']) assert.ok(await page.getByLabel(name).isChecked(), name);
 
   // What was typed is not lost, and the summary leads to the field.
   await page.locator('#f-name').fill('');
@@ -90,8 +91,9 @@ async function walk(email, scripts) {
   assert.equal(await page.locator('#f-first_message').inputValue(), 'Reception, hello.');
   assert.equal(await page.locator('#f-instructions').inputValue(), `${instructions} Be brief.`);
   await look?.(page, 'conflict');
-  // Without a choice nothing is sent.
+  // Without a choice nothing is sent, by either button.
   await save(page);
+  await saveBeside(page);
   await page.getByText('It was changed meanwhile').waitFor();
   await page.getByLabel('As saved').first().check();
   if (scripts) {
@@ -117,8 +119,9 @@ async function walk(email, scripts) {
   await save(page);
   await page.getByRole('heading', { name, level: 1 }).waitFor();
   await page.getByLabel('Opening hours').check();
-  await saveOf(page, 'set_assistant_knowledge');
-  await page.getByText('1 attached').waitFor();
+  await saveBeside(page);
+  await page.waitForURL(/done=update_assistant/);
+  assert.ok(await page.getByLabel('Opening hours').isChecked());
 
   await page.getByRole('button', { name: 'Talk to it' }).click();
   const link = page.getByRole('link', { name: 'Open in a window' });
@@ -231,7 +234,7 @@ async function walk(email, scripts) {
   if (scripts) {
     await playsInStep(page);
   } else {
-    assert.ok(await page.locator('audio').isVisible());
+    await page.locator('audio').waitFor();
   }
   await page.getByRole('link', { name: 'Make a scenario' }).click();
   assert.match(await page.getByLabel('Instructions').inputValue(), /"When (do|are) you open/);
@@ -384,12 +387,11 @@ async function typing(page) {
   assert.match(await told('keyterms').textContent(), /^Must have at most \d+ entries\.$/);
   await page.reload();
 
-  // Each button saves all that was typed, and says so.
-  assert.equal(await page.getByRole('button', { name: 'Save all' }).count(), 3);
+  // Each button saves all that was typed.
   await page.locator('#f-first_message').click();
   await page.keyboard.type('!');
-  await saveOf(page, 'set_assistant_tools');
-  await page.waitForURL(/done=set_assistant_tools/);
+  await saveBeside(page);
+  await page.waitForURL(/done=update_assistant/);
   assert.match(await page.locator('#f-first_message').inputValue(), /!/);
 
   // Leaving by a link would lose what was typed: the browser asks, and whoever stays can save.

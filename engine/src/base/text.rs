@@ -50,6 +50,16 @@ pub fn hide_words(text: &str, hidden: &[&str], placeholder: &str) -> String {
     text.split_whitespace().map(shown).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a name may not have the character: it breaks the line, or turns the direction of what follows.
+#[must_use]
+pub fn is_unfit_for_names(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What is wrong with a name that has such a character.
+pub const UNFIT_NAME: &str =
+    "must have no line breaks, control characters or marks that turn the direction of the text";
+
 /// Replaces control characters other than white space with spaces: JSON would write each in six bytes.
 #[must_use]
 pub fn without_controls(text: &str) -> String {

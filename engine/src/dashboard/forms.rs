@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::people::Shown;
 use super::show::{self, Outcome};
 use super::visit::Visit;
-use super::{answers, fields, pages, paths, people, reply, simulate, templates};
+use super::{answers, attached, fields, pages, paths, people, reply, simulate, templates};
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::FORM_FIELDS_MAX;
@@ -49,6 +49,8 @@ pub(super) const READ: &str = "_read";
 
 /// Names of the choices after a conflict begin with this: `_use.first_message`.
 pub(super) const USE: &str = "_use.";
+/// The revision that was read before a conflict.
+pub(super) const MET: &str = "_met";
 /// The choice for what is saved: the field is not sent.
 pub(super) const THEIRS: &str = "theirs";
 
@@ -94,7 +96,7 @@ pub(super) async fn route(
     session: &Session,
     path: &str,
 ) -> Result<Response<Bytes>, Fault> {
-    let fields = read(visit)?;
+    let mut fields = read(visit)?;
     let made_for = check(visit, &fields, |sent| visit.workspace_of_form(session, sent))?;
     if path == "/dashboard/sign-out" {
         visit.services().sign_out(&session.hash).await?;
@@ -144,7 +146,11 @@ pub(super) async fn route(
     let Some(operation) = operation else {
         return Err(Error::new(Code::NotFound, "There is no such form.").into());
     };
-    match run(visit, session, operation, &fields).await {
+    let ran = match id {
+        attached::UPDATE => attached::save(visit, session, operation, &mut fields).await,
+        _ => run(visit, session, operation, &fields).await,
+    };
+    match ran {
         Ok(answer) => {
             let body = answers::whole(answer.body.as_deref())?;
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
@@ -152,18 +158,25 @@ pub(super) async fn route(
             if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
                 return failed(visit, session, &to, Fields::new(), templates::incomplete(fault)).await;
             }
+            let problem = match attached::attach(visit, session, id, &fields, &body).await {
+                Err(Fault::Refused(error)) if error.code != Code::Unauthorized => Some(error),
+                attached => attached.map(|()| None)?,
+            };
             // A test is sent again with other values, and its result says whether it worked.
             let is_test = SHOWN.contains(&id);
             if answer.reveals || is_test {
                 let outcome = Outcome {
+                    problem,
                     secret_once: Some(body),
                     done: (!is_test && !answer.replayed).then(|| id.to_owned()),
                     typed: if is_test { typed(&fields) } else { Fields::new() },
-                    ..Outcome::default()
                 };
                 return page(visit, session, &to, outcome).await;
             }
-            Ok(reply::redirect(&paths::with_parameter(&to, "done", id)))
+            match problem {
+                Some(error) => returned(visit, session, &to, Fields::new(), error).await,
+                None => Ok(reply::redirect(&paths::with_parameter(&to, "done", id))),
+            }
         }
         Err(fault) => failed(visit, session, &back, fields, fault).await,
     }

@@ -33,6 +33,8 @@ pub struct Frame {
     pub typed: Vec<(String, String)>,
     /// The carriers with which the operator has an account.
     pub carriers: Vec<&'static str>,
+    /// The providers of models and speech, and the defaults.
+    pub provided: Provided,
     /// Whether the service can send mail. Without it, links are handed over, and codes stand in the server's log.
     pub has_mail: bool,
     /// Whether the browser has the stylesheet.
@@ -45,6 +47,16 @@ pub struct Frame {
     pub continues: Vec<(String, String)>,
     /// The schemas of the operations that the page names in [`Page::forms`]: of the body, or of a read's query.
     pub schemas: Vec<(&'static str, Value)>,
+}
+
+/// What the operator has configured for assistants.
+pub struct Provided {
+    /// The fields of an assistant that may be empty, and what the server puts there; empty where it has nothing.
+    pub defaults: Vec<(&'static str, String)>,
+    /// The providers of models.
+    pub models: Vec<String>,
+    /// The providers of speech, beside the built-in voices.
+    pub speech: Vec<String>,
 }
 
 /// A page: where it is, what it reads, how it looks. Its reads run in order, as operations of the table, in the

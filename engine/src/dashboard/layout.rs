@@ -247,7 +247,7 @@ fn bar(frame: &Frame) -> Markup {
     let places = || PLACES.iter().copied().flatten().filter(|(_, name, _)| *name != "overview");
     let first = ["calls", "assistants", "simulations"];
     html! {
-        nav.bar aria-label="Pages" {
+        nav.bar aria-label="Main pages" {
             (entry(frame, &("/dashboard", "overview", "Overview")))
             @for place in places().filter(|(_, name, _)| first.contains(name)).take(BAR) { (entry(frame, place)) }
             details.more {
@@ -348,7 +348,7 @@ fn problem_summary(frame: &Frame, problem: &Value) -> Markup {
             @if text(error, "code") == "revision_conflict" { p { "Nothing was saved: a change was saved while you edited, by somebody else or in another tab." } }
             @else if fields.is_empty() { p { (text(error, "message")) } }
             @else {
-                p { "Nothing was changed. " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
+                p { "Nothing was " @if frame.schemas.iter().any(|(form, _)| form.starts_with("create_")) { "created" } @else { "changed" } ". " @if fields.len() == 1 { "One field needs a change:" } @else { (fields.len()) " fields need a change:" } }
                 ul { @for (field, message) in fields {
                     li { a href={ "#" (control_id(form::in_json(frame, field).map_or(field, |(name, _)| name))) } { (prose(&about(frame, field))) } ": " (prose(&lower(message))) }
                 } }

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::base::limits::{MAIL_DEADLINE_MS, MAIL_REPLY_BYTES_MAX};
+use crate::base::limits::{MAIL_DEADLINE_MS, MAIL_NAME_CHARS_MAX, MAIL_REPLY_BYTES_MAX};
 use crate::base::setting::Secret;
+use crate::base::text::is_unfit_for_names;
 use crate::config::MailRoute;
 use crate::ports::{Egress, HttpError, HttpRequest, OutgoingMail};
 use crate::services::Services;
@@ -47,12 +48,24 @@ pub(super) fn not_invited(to: &str, base_url: &str) -> Mail {
 
 /// The mail with an invitation.
 pub(super) fn invitation(to: &str, by: &str, workspace: &str, link: &str) -> Mail {
-    let (by, workspace) = (one_line(by), one_line(workspace));
+    let by = one_line(by);
+    let (quoted, named) = match is_plain(workspace) {
+        true => (format!("the workspace \"{workspace}\""), workspace),
+        false => ("a workspace".to_owned(), "a workspace"),
+    };
     let text = format!(
-        "{by} invites you to the workspace \"{workspace}\" in Sidetone. Open this link within 7 days, and sign in as {to}:\n\n\
+        "{by} invites you to {quoted} in Sidetone. Open this link within 7 days, and sign in as {to}:\n\n\
          {link}\n\nDo you not know them? Then do nothing.\n"
     );
-    Mail { to: to.to_owned(), subject: format!("{by} invites you to {workspace} in Sidetone"), text }
+    Mail { to: to.to_owned(), subject: format!("{by} invites you to {named} in Sidetone"), text }
+}
+
+/// Whether a name of somebody's choice can stand in a mail of the operator's: it names something, and says nothing more.
+fn is_plain(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    name.chars().count() <= MAIL_NAME_CHARS_MAX
+        && !name.chars().any(is_unfit_for_names)
+        && !["://", "www."].iter().any(|link| lower.contains(link))
 }
 
 /// Sends a mail.
@@ -116,5 +129,27 @@ async fn send_by_api(
         Err(HttpError::Timeout) => Err("the mail API did not answer in time".to_owned()),
         Err(HttpError::Refused) => Err("the mail API's address is private".to_owned()),
         Err(HttpError::Failed(detail)) => Err(format!("the mail API cannot be reached: {detail}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_name_of_a_workspace_stands_in_a_mail() {
+        let mail =
+            |name: &str| invitation("anna@example.com", "leo@example.com", name, "https://s.example/join");
+        let plain = mail("Blue Door Dental");
+        assert_eq!(plain.subject, "leo@example.com invites you to Blue Door Dental in Sidetone");
+        assert!(plain.text.contains("the workspace \"Blue Door Dental\" in Sidetone"), "{}", plain.text);
+        let long = "x".repeat(MAIL_NAME_CHARS_MAX + 1);
+        for name in
+            ["Pay at HTTPS://evil.example", "Www.evil.example", "a\nb", "a\u{202e}b", "a\u{2028}b", &long]
+        {
+            let mail = mail(name);
+            assert_eq!(mail.subject, "leo@example.com invites you to a workspace in Sidetone", "{name:?}");
+            assert!(!mail.text.contains(name), "{}", mail.text);
+        }
     }
 }

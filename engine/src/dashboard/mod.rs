@@ -3,6 +3,7 @@
 mod answers;
 mod api_calls;
 pub mod assets;
+mod attached;
 mod dollars;
 mod fields;
 mod files;

@@ -188,7 +188,7 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
         now = visit.now_ms,
         end = visit.now_ms + INVITATION_MS
     );
-    write(&mut context, vec![replace, room, insert]).await?;
+    write(&mut context, vec![replace, room, insert], true).await?;
     let url = format!("{}{JOIN_PATH}?token={token}", services.config().base_url);
     let invitation = mail::invitation(&email, session.name(), &session.workspace_name, &url);
     // The invitation stands without its mail: the page shows the link.
@@ -230,7 +230,7 @@ pub(super) async fn withdraw(visit: &Visit<'_>, session: &Session, fields: &Fiel
     let mut context = context(visit, session, "withdraw_invitation", Some(id));
     context.check_role(true)?;
     let delete = sql!("DELETE FROM invitations WHERE workspace_id = :ws AND id = :id RETURNING id", id = id);
-    one(write(&mut context, vec![delete]).await?, "invitation")
+    one(write(&mut context, vec![delete], true).await?, "invitation")
 }
 
 /// Accepts an invitation. It is good only for the address that it was sent to, and that address was proven.
@@ -297,7 +297,7 @@ pub(super) async fn set_role(visit: &Visit<'_>, session: &Session, fields: &Fiel
         role = role.as_str(),
         id = id
     ));
-    one(write(&mut context, statements).await?, "person")
+    one(write(&mut context, statements, true).await?, "person")
 }
 
 /// Removes somebody, or the person themselves.
@@ -313,7 +313,7 @@ pub(super) async fn remove(visit: &Visit<'_>, session: &Session, fields: &Fields
         "DELETE FROM memberships WHERE workspace_id = :ws AND account_id = :id RETURNING account_id",
         id = id
     ));
-    one(write(&mut context, statements).await?, "person")
+    one(write(&mut context, statements, !is_self).await?, "person")
 }
 
 /// Withdraws the invitations that a member made and those to their address: who is removed, made a member or has left could
@@ -340,8 +340,16 @@ fn keep_an_admin(id: &str, stays_admin: bool) -> Vec<Statement> {
     )]
 }
 
-async fn write(context: &mut Context, statements: Vec<Statement>) -> Result<bool, Fault> {
-    match context.write(statements).await {
+async fn write(context: &mut Context, statements: Vec<Statement>, for_admins: bool) -> Result<bool, Fault> {
+    let written = match context.write(statements.clone()).await {
+        // The role of the person may be what has changed.
+        Err(Fault::Stale) => {
+            context.check_role(for_admins)?;
+            context.write(statements).await
+        }
+        written => written,
+    };
+    match written {
         Ok(rows) => Ok(rows.last().is_some_and(|rows| !rows.is_empty())),
         Err(Fault::Storage(error)) => Err(explained(error)),
         Err(fault) => Err(fault),

@@ -3,11 +3,12 @@ use bytes::Bytes;
 use http::Response;
 use serde_json::{Map, Value};
 
-use super::frame::{Frame, Page, Read};
+use super::frame::{Frame, Page, Provided, Read};
 use super::visit::Visit;
 use super::{answers, pages, paths, people, reply, sign_in};
 use crate::base::error::{Code, Error};
 use crate::base::response::with_incident;
+use crate::config::Config;
 use crate::interfaces::dispatch::{self, Raw};
 use crate::operations;
 use crate::operations::context::{Actor, Context, Identity, Principal};
@@ -73,6 +74,7 @@ pub(super) async fn page(
         typed: outcome.typed,
         notice: outcome.done.as_deref().and_then(notice),
         carriers: visit.services().config().carriers.names().collect(),
+        provided: provided(visit.services().config()),
         has_mail: visit.services().config().mail.is_some(),
         has_style: visit.has_style(),
         secret_once: outcome.secret_once,
@@ -97,6 +99,19 @@ pub(super) async fn page(
             };
             Ok(failure(visit, &frame, error, incident, &workspaces))
         }
+    }
+}
+
+fn provided(config: &Config) -> Provided {
+    let transcriber = config.speech.default_transcriber.clone().unwrap_or_default();
+    Provided {
+        defaults: vec![
+            ("model", config.default_model.clone()),
+            ("voice", config.default_voice.clone()),
+            ("transcriber", transcriber),
+        ],
+        models: config.catalog.providers.keys().cloned().collect(),
+        speech: config.speech.providers.keys().cloned().collect(),
     }
 }
 

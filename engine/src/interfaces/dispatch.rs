@@ -98,7 +98,11 @@ async fn run(
         };
         match outcome {
             Ok(output) => return answer(context, output, false),
-            Err(Fault::Stale) => context.restart(),
+            Err(Fault::Stale) => {
+                context.restart();
+                // The role of a person may be what has changed.
+                context.check_role(operation.for_admins)?;
+            }
             Err(Fault::Replay(stored)) => {
                 if let Some(error) = stored.failure() {
                     return Err(error.into());

@@ -158,8 +158,8 @@ pub fn provider_of(model: &str) -> Option<&str> {
     let is_hidden = |c: char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !is_hidden(c);
     let plain = |text: &str| !text.is_empty() && text.chars().all(is_plain);
-    // Some servers read these as another name of a model, which has no price then.
-    let whole = name.split('/').all(|part| !["", ".", ".."].contains(&part)) && !name.contains('%');
+    // Some servers read these as another name of a model, which has no price then; in lists, `*` stands for any name.
+    let whole = name.split('/').all(|part| !["", ".", "..", "*"].contains(&part)) && !name.contains('%');
     (plain(provider) && plain(name) && whole).then_some(provider)
 }
 
@@ -316,6 +316,7 @@ mod tests {
             "/Big",
             "local/./Big",
             "local/%42ig",
+            "local/*",
             "local/Big\u{200b}",
         ] {
             assert_eq!(provider_of(no_name), None, "{no_name:?}");

@@ -60,9 +60,9 @@ pub fn wrong_key() -> Error {
     )
 }
 
-/// The 401 for a session that has ended, or whose person has another role by now.
+/// The 401 for a session that has ended.
 pub fn session_over() -> Error {
-    Error::new(Code::Unauthorized, "Your session has ended, or your role has changed. Sign in again.")
+    Error::new(Code::Unauthorized, "Your session has ended. Sign in again.")
 }
 
 /// The 403 for a person who is not an admin.

@@ -406,7 +406,7 @@ impl Context {
             Err(DatabaseError::Constraint(sentence)) if sentence.contains("unknown_key") => {
                 return Err(match is_key {
                     true => self.unknown_key(&hash).await,
-                    false => auth::session_over().into(),
+                    false => self.changed_session(&hash).await,
                 });
             }
             Err(error) => return Err(error.into()),
@@ -461,6 +461,32 @@ impl Context {
                 .any(|value| matches!(value, Value::Text(text) | Value::Asker(text) if **text == *identity.workspace_id))
         };
         statement.sql.contains(":ws") || self.identity.as_ref().is_some_and(is_known)
+    }
+
+    /// A session that has ended is a 401. That of a person whose role has changed goes on in that role: the operation starts
+    /// over, with the check of the role.
+    async fn changed_session(&mut self, hash: &str) -> Fault {
+        let Some(Identity { workspace_id, actor: Actor::Person { account_id, role } }) = &mut self.identity
+        else {
+            return auth::session_over().into();
+        };
+        let now = sql!(
+            "SELECT m.role FROM sessions AS s JOIN memberships AS m ON m.account_id = s.account_id
+             WHERE s.hash = :hash AND m.account_id = :account AND m.workspace_id = :workspace",
+            hash = hash,
+            account = &*account_id,
+            workspace = &*workspace_id
+        );
+        let rows = match self.services.read([now]).await {
+            Ok([rows]) => rows,
+            Err(error) => return error.into(),
+        };
+        match rows.first().map(|row| row.word("role")) {
+            Some(Ok(current)) => *role = current,
+            Some(Err(error)) => return error.into(),
+            None => return auth::session_over().into(),
+        }
+        Fault::Stale
     }
 
     /// A bootstrap key creates a workspace of its own on first use; any other unknown key is a 401.

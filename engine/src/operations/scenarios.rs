@@ -30,7 +30,8 @@ resource! {
             #[serde(default)]
             #[schemars(length(max = EVALUATIONS_PER_SCENARIO_MAX))]
             evaluations: Vec<Evaluation>,
-            /// `provider/name` of the model that rules on `judge` evaluations; null for the assistant's own.
+            /// `provider/name` of the model that rules on `judge` evaluations; null for the assistant's own. `builtin/rules`
+            /// only looks for the words of the criterion; a provider's model judges its meaning.
             #[serde(default)]
             #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
             judge_model: Option<String>,

@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::base::limits::INTEGER_MAX;
+use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
 use crate::base::whole_number;
 use crate::operations::operation::Operation;
 use crate::operations::schema::MAX_BYTES;
@@ -140,6 +141,9 @@ impl Check {
             && text.len() as u64 > most
         {
             return self.refuse(path, format!("must have at most {most} bytes, has {}", text.len()));
+        }
+        if path.rsplit('.').next() == Some("name") && text.chars().any(is_unfit_for_names) {
+            return self.refuse(path, UNFIT_NAME);
         }
         let (least, most) = (schema.get("minLength"), schema.get("maxLength"));
         if least.is_none() && most.is_none() {
@@ -338,6 +342,15 @@ mod tests {
                     "additionalProperties": false, "properties": {"kind": {"type": "string"}}}},
             }
         })
+    }
+
+    #[test]
+    fn a_name_is_a_line_that_runs_in_one_direction() {
+        for unfit in ["a\n", "a\u{7f}", "a\u{202e}", "a\u{2066}", "a\u{2028}"] {
+            let problem = ("name".to_owned(), UNFIT_NAME.to_owned());
+            assert_eq!(found(json!({"name": unfit}), Strictness::Strict), [problem], "{unfit:?}");
+        }
+        assert_eq!(found(json!({"name": "א b"}), Strictness::Strict), []);
     }
 
     fn found(mut value: Value, strictness: Strictness) -> Vec<(String, String)> {

@@ -179,7 +179,8 @@ impl SpeechCatalog {
     #[must_use]
     pub fn speaker<'a>(&'a self, voice: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
         let (provider, name) = voice.split_once('/')?;
-        (!name.is_empty()).then_some((self.providers.get(provider)?, name))
+        // In lists, `*` stands for any name.
+        (!["", "*"].contains(&name)).then_some((self.providers.get(provider)?, name))
     }
 
     /// The provider of a transcriber (`provider/name`), if it can hear.

@@ -3,6 +3,7 @@ use crate::base::api_key::ApiKey;
 use crate::base::error::Error;
 use crate::base::ids::{KeyId, WorkspaceId};
 use crate::base::limits::NAME_CHARS_MAX;
+use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
 use crate::carriers::grants;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -26,7 +27,10 @@ impl Services {
     /// Creates a workspace with one API key.
     pub async fn create_workspace(&self, name: &str) -> Result<NewWorkspace, Fault> {
         let length = name.chars().count() as u64;
-        if !(1..=NAME_CHARS_MAX).contains(&length) || name.contains('\0') {
+        if name.chars().any(is_unfit_for_names) {
+            return Err(Error::field("name", UNFIT_NAME).into());
+        }
+        if !(1..=NAME_CHARS_MAX).contains(&length) {
             let message = format!("must have 1 to {NAME_CHARS_MAX} characters");
             return Err(Error::field("name", message).into());
         }

@@ -1,6 +1,6 @@
 //! Renders pages of the dashboard, for tests: each with answers as the operations give them.
 use serde_json::{Map, Value};
-use sidetone_engine::dashboard::frame::{Frame, Page, Role};
+use sidetone_engine::dashboard::frame::{Frame, Page, Provided, Role};
 use sidetone_engine::dashboard::pages;
 use sidetone_engine::interfaces::generated::Documents;
 use sidetone_engine::operations;
@@ -49,6 +49,11 @@ fn frame(page: &Page, case: &Value) -> Frame {
         base: case["base"].clone(),
         typed: texts("typed"),
         carriers: vec!["twilio", "telnyx", "plivo", "vonage"],
+        provided: Provided {
+            defaults: vec![("model", "builtin/rules".to_owned()), ("voice", "builtin/tone".to_owned())],
+            models: vec!["builtin".to_owned()],
+            speech: Vec::new(),
+        },
         has_mail: case["has_mail"] != false,
         has_style: case["has_style"] != false,
         notice: case["notice"].as_str().map(str::to_owned),

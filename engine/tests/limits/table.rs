@@ -116,6 +116,7 @@ fn dashboard() -> Vec<Limit> {
             ),
         ),
         most("invitation", duration(INVITATION_MS.unsigned_abs())),
+        most("name of a workspace in a mail", characters(MAIL_NAME_CHARS_MAX as u64)),
         most("age of an OpenID provider's document and keys", duration(OPENID_KEPT_MS.unsigned_abs())),
         most("fields of a form", count(FORM_FIELDS_MAX)),
     ]

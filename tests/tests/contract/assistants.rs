@@ -141,11 +141,19 @@ fn texts_are_returned_unchanged() {
         "\u{feff}bom",
         "\u{10ffff}\u{fffd}",
     ] {
+        // A name is one line, in one direction.
+        let is_line = !text.contains(|c: char| c.is_control() || c == '\u{202e}');
+        let name = if is_line { text } else { "A" };
         let made =
-            world.create("/assistants", json!({"name": text, "instructions": text, "first_message": text}));
+            world.create("/assistants", json!({"name": name, "instructions": text, "first_message": text}));
         let read = world.get(format!("/assistants/{}", made.id)).ok();
-        for field in ["name", "instructions", "first_message"] {
+        assert_eq!(read["name"], name);
+        for field in ["instructions", "first_message"] {
             assert_eq!(read[field], text, "{field}");
+        }
+        if !is_line {
+            let renamed = world.patch(format!("/assistants/{}", made.id), json!({"name": text}));
+            renamed.refused("validation_failed").naming(&["name"]);
         }
     }
 }

@@ -354,7 +354,6 @@ fn unusual_path_spellings_are_a_404_or_equivalent() {
         "/assistants/:ws",
         "/assistants/?1",
         "/.env",
-        "/favicon.ico",
         "/robots.txt",
         "/simulations/runs/",
         "/simulations/runs/batch/x",

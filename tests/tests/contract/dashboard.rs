@@ -52,6 +52,8 @@ fn every_page_carries_its_policies() {
     }
     let missing = visitor.get("/dashboard/nowhere");
     assert!(missing.status == 404 && text(&missing).contains("no such page"), "{missing:?}");
+    assert!(!text(&missing).contains("may have been deleted"), "{missing:?}");
+    assert_eq!(visitor.get("/favicon.ico").status, 204);
 }
 
 /// The conversation beside an assistant's editor is in a frame; elsewhere nobody shows it in one.

@@ -57,7 +57,7 @@ fn only_what_both_changed_is_asked_for() {
     assert!(shown.contains("It was changed meanwhile") && !shown.contains("repeat the change"), "{shown}");
     let choices: Vec<&str> =
         shown.split("name=\"_use.").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(choices, ["instructions", "instructions"], "one field, two versions");
+    assert_eq!(choices, ["instructions"; 3], "one field: no choice yet, and two versions");
     assert!(
         shown.contains("form=\"form-update_assistant\"") && shown.contains("id=\"form-update_assistant\"")
     );
@@ -66,10 +66,32 @@ fn only_what_both_changed_is_asked_for() {
     assert!(control(&shown, "instructions").contains("Be brief."), "{shown}");
     assert!(shown.contains("name=\"_revision\" value=\"2\""), "the next save is about what was just seen");
 
+    // Without a choice, nothing is saved, and the same is asked again: of the same revisions.
+    assert!(shown.contains("name=\"_met\" value=\"1\""), "{shown}");
+    let open = [
+        ("id", id.as_str()),
+        ("_revision", "2"),
+        ("_met", "1"),
+        ("_use.instructions", ""),
+        ("name", "Reception"),
+        ("instructions", "Be brief."),
+        ("first_message", "Good morning."),
+        ("speech.filler", "One moment."),
+    ];
+    let again = visitor.act("update_assistant", &page, &open);
+    assert_eq!(again.status, 409, "{again:?}");
+    let again = text(&again);
+    assert!(
+        again.contains("name=\"_use.instructions\"") && again.contains("name=\"_met\" value=\"1\""),
+        "{again}"
+    );
+
     // What the page's form sends after the choice of theirs: my text stands in the field, and gives way.
     let chosen = [
         ("id", id.as_str()),
         ("_revision", "2"),
+        ("_met", "1"),
+        ("_use.instructions", ""),
         ("_use.instructions", "theirs"),
         ("name", "Reception"),
         ("instructions", "Be brief."),
@@ -83,6 +105,7 @@ fn only_what_both_changed_is_asked_for() {
     let mine = [
         ("id", id.as_str()),
         ("_revision", "3"),
+        ("_use.instructions", ""),
         ("_use.instructions", "mine"),
         ("instructions", "Be brief."),
     ];
@@ -121,7 +144,7 @@ fn what_both_attached_stays_attached() {
     let save = |visitor: &mut Visitor, revision: &str, ids: &[&str]| {
         let mut fields = vec![("id", id.as_str()), ("_revision", revision), ("tool_ids", "")];
         fields.extend(ids.iter().map(|id| ("tool_ids", *id)));
-        visitor.act("set_assistant_tools", &page, &fields)
+        visitor.act("update_assistant", &page, &fields)
     };
     assert_eq!(save(&mut visitor, "1", &[&theirs]).status, 303);
     let stale = save(&mut visitor, "1", &[&mine]);
@@ -132,6 +155,68 @@ fn what_both_attached_stays_attached() {
         assert!(ticked.contains(" checked"), "{ticked}");
     }
     assert!(!shown.contains("_use."), "nothing to choose: {shown}");
+}
+
+/// One form saves the fields and what is attached; what did not change makes no revision.
+#[test]
+fn one_save_saves_all_of_an_assistant() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "all");
+    let api = visitor.api(&world);
+    let (first, second) = (api.document(20).id, api.document(20).id);
+    let mut save = |revision: &str, name: &str, documents: &[&str]| {
+        let mut fields = vec![("id", id.as_str()), ("_revision", revision), ("name", name)];
+        fields.extend([("tool_ids", ""), ("knowledge_ids", "")]);
+        fields.extend(documents.iter().map(|document| ("knowledge_ids", *document)));
+        let status = visitor.act("update_assistant", &page, &fields).status;
+        let saved = visitor.get(&format!("/dashboard/api/assistants/{id}"));
+        (status, json!([saved["name"], saved["revision"], saved["knowledge_ids"]]))
+    };
+    let both = [first.as_str(), second.as_str()];
+    assert_eq!(save("1", "Reception", &both), (303, json!(["Reception", 3, both])));
+    // The page lists them in another order: that changes nothing.
+    assert_eq!(save("3", "Reception", &[both[1], both[0]]), (303, json!(["Reception", 3, both])));
+    assert_eq!(save("3", "Night desk", &both), (303, json!(["Night desk", 4, both])));
+    // A change of another's stops all of it.
+    assert_eq!(save("3", "Day desk", &[both[0]]), (409, json!(["Night desk", 4, both])));
+    // What fails after the fields were saved is told.
+    assert_eq!(save("4", "Day desk", &["doc_none"]), (422, json!(["Day desk", 5, both])));
+}
+
+/// What is made from the page of an assistant is attached to it, once.
+#[test]
+fn what_is_made_for_an_assistant_is_attached() {
+    let world = World::new();
+    let (mut visitor, id, page) = editor(&world, "made");
+    let kept = visitor.api(&world).document(20).id;
+    assert_eq!(visitor.act("update_assistant", &page, &[("id", &id), ("knowledge_ids", &kept)]).status, 303);
+    let form = "/dashboard/knowledge/new";
+    let fields = [
+        ("name", "Prices"),
+        ("content", "A crown costs 600."),
+        ("_attach", id.as_str()),
+        ("_then", page.as_str()),
+    ];
+    let made = visitor.act("create_knowledge_document", form, &fields);
+    assert_eq!(
+        (made.status, made.header("location")),
+        (303, Some(&*format!("{page}?done=create_knowledge_document")))
+    );
+    let tool = [
+        ("name", "find"),
+        ("url", "https://a.example/x"),
+        ("parameters", r#"{"type":"object"}"#),
+        ("_attach", &id),
+        ("_then", &page),
+    ];
+    let shown = text(&visitor.act("create_tool", "/dashboard/tools/new", &tool));
+    assert!(shown.contains("whsec_") && shown.contains("Talk to it"), "{shown}");
+    let saved = visitor.get(&format!("/dashboard/api/assistants/{id}"));
+    let counts = ["tool_ids", "knowledge_ids"].map(|list| saved[list].as_array().unwrap().len());
+    assert_eq!((counts, &saved["knowledge_ids"][0]), ([1, 2], &json!(kept)));
+    let gone = [("name", "Hours"), ("content", "Nine."), ("_attach", "asst_none"), ("_then", page.as_str())];
+    let reply = visitor.act("create_knowledge_document", form, &gone);
+    assert!(reply.status == 404 && text(&reply).contains("It is made, but not attached."), "{reply:?}");
 }
 
 /// A document has no revisions: who meets another's change keeps what they typed, sees what is saved, and decides.

@@ -163,6 +163,41 @@ fn who_is_made_a_member_or_leaves_becomes_no_admin_by_an_earlier_invitation() {
     }
 }
 
+/// Whoever loses is an admin no more, and is told so: their session goes on.
+#[test]
+fn two_admins_who_demote_each_other_at_once_stay_signed_in() {
+    const ROUNDS: usize = 40;
+    let world = World::new();
+    let (anna, ben) = (address("first-of-two"), address("second-of-two"));
+    let mut first = Visitor::signed_in(&world, &anna);
+    let mut second = Visitor::signed_in(&world, &ben);
+    let link = first.invite(&ben, "admin");
+    assert_eq!(second.join(&link), 303);
+    let ids = [first.account_of(&anna), first.account_of(&ben)];
+    for _ in 0..ROUNDS {
+        let barrier = std::sync::Barrier::new(2);
+        let demote = |visitor: &mut Visitor, other: &str| {
+            let csrf = visitor.csrf(PEOPLE);
+            let fields = [("_csrf", csrf.as_str()), ("_back", PEOPLE), ("id", other), ("role", "member")];
+            barrier.wait();
+            visitor.post("/dashboard/do/set_role", &fields)
+        };
+        let replies = std::thread::scope(|scope| {
+            let other = scope.spawn(|| demote(&mut second, &ids[0]));
+            [demote(&mut first, &ids[1]), other.join().unwrap()]
+        });
+        for reply in &replies {
+            let location = reply.header("location").unwrap_or_default();
+            let is_done = reply.status == 303 && location.contains("done=set_role");
+            assert!(is_done || reply.status == 403 && text(reply).contains("admins_only"), "{reply:?}");
+            assert!(!reply.header("set-cookie").unwrap_or_default().contains("Max-Age=0"), "{reply:?}");
+        }
+        let [lost_first, _] = replies.map(|reply| reply.status == 403);
+        let (winner, loser) = if lost_first { (&mut second, &ids[0]) } else { (&mut first, &ids[1]) };
+        assert_eq!(winner.act("set_role", PEOPLE, &[("id", loser), ("role", "admin")]).status, 303);
+    }
+}
+
 #[test]
 fn one_person_is_not_sent_invitations_without_end() {
     let world = World::new();

@@ -70,5 +70,7 @@ pub const FORM_FIELDS_MAX: usize = 2_000;
 pub const MAIL_DEADLINE_MS: u64 = 10_000;
 /// Bytes that are read of its answer.
 pub const MAIL_REPLY_BYTES_MAX: usize = 16 * 1024;
+/// Characters of a workspace's name in a mail; a longer one is left out.
+pub const MAIL_NAME_CHARS_MAX: usize = 60;
 /// How long the sign-in link of the first start is good; the next start prints another one.
 pub const FIRST_LINK_MS: i64 = 24 * 3_600_000;

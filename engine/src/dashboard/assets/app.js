@@ -37,7 +37,7 @@ export const person = document.querySelector('.who span')?.title;
 
 const SIGN_IN = '/dashboard/sign-in';
 /** Whether a request was sent on to the sign-in: its session has ended. */
-export const asksToSignIn = ({ url }) => new URL(url).pathname.startsWith(SIGN_IN);
+const asksToSignIn = ({ url }) => new URL(url).pathname.startsWith(SIGN_IN);
 
 /** A request to the API as the person who is signed in. */
 export async function api(path, options = {}) {
@@ -75,9 +75,13 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// A question that the focus has left covers nothing that has it.
-document.addEventListener('focusin', ({ target }) => {
-  for (const question of all('[popover]:popover-open')) if (!question.contains(target)) question.hidePopover();
+// A question before something is deleted keeps the focus until it is answered.
+document.addEventListener('click', (event) => {
+  const question = event.target.closest('button')?.popoverTargetElement;
+  if (!question) return;
+  event.preventDefault();
+  if (question.open) question.close();
+  else question.showModal();
 });
 
 async function openPalette() {
@@ -143,7 +147,7 @@ async function follow() {
     pause = 1500;
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Whoever types, or reads a question, is not disturbed.
-    if (!next.querySelector('.head') || document.querySelector('dialog[open], :popover-open') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
+    if (!next.querySelector('.head') || document.querySelector('dialog[open]') || document.activeElement?.matches('main :is(input, select, textarea)')) continue;
     // Another tab has opened another workspace: not under this one's name.
     if (openIn(next) !== openIn(document)) return location.reload();
     const [old, fresh] = [parts(document), parts(next)];
@@ -179,10 +183,10 @@ for (const form of all('form[data-auto]')) {
 document.addEventListener('submit', ({ target, defaultPrevented }) => {
   if (target.getAttribute('action') === '/dashboard/sign-out') sessionStorage.removeItem(DRAFT);
   // A second press sends nothing twice.
-  if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button', target).forEach((button) => (button.disabled = true)));
+  if (!defaultPrevented && target.matches('form[method=post]')) setTimeout(() => all('button').forEach((button) => button.form === target && (button.disabled = true)));
 });
 /** Forms that were not sent after all can be sent. */
-export const enableForms = () => all('form[method=post] button').forEach((button) => (button.disabled = false));
+export const enableForms = () => all('button').forEach((button) => button.form?.method === 'post' && (button.disabled = false));
 addEventListener('pageshow', (event) => event.persisted && enableForms());
 
 // Forms that were sent without a session, or from another workspace: their draft waits for the sign-in or the other

@@ -8,19 +8,19 @@ const isBox = ({ type }) => type === 'checkbox' || type === 'radio';
 
 const forms = () => [...document.querySelectorAll('form.edit')];
 
-/** Keeps these forms until a page has told whether they were sent. `waits`: they were not, and the next page puts them back. */
-export function keep(these, waits = false) {
-  // A field may be called `id`, so that `form.id` is the field.
-  const kept = these.map((form) => ({
+/** Keeps a form until a page has told whether it was sent. */
+function keep(form) {
+  const kept = {
+    // A field may be called `id`, so that `form.id` is the field.
     at: form.getAttribute('id') ?? forms().indexOf(form),
     // What was typed belongs to the revision that was read.
     revision: form.elements._revision?.value,
     values: fields(form).map((field) => (isBox(field) ? [field.name, field.value, field.checked] : [field.name, field.value])),
-  }));
+  };
   try {
-    sessionStorage.setItem(DRAFT, JSON.stringify({ path: location.pathname, workspace: workspace(document), person, waits, forms: kept }));
+    sessionStorage.setItem(DRAFT, JSON.stringify({ path: location.pathname, workspace: workspace(document), person, form: kept }));
   } catch {
-    // Too much for the browser's storage: then the forms are sent like any other.
+    // Too much for the browser's storage: then the form is sent like any other.
   }
 }
 
@@ -47,16 +47,12 @@ function fill(form, { revision, values }) {
 /** Puts back what was typed, if a sign-in or another workspace came between. Into which forms. */
 export function restore() {
   const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? 'null');
-  for (const form of forms()) form.addEventListener('submit', () => keep([form]));
+  for (const form of forms()) form.addEventListener('submit', () => keep(form));
   if (draft?.path !== location.pathname || !draft.waits || draft.workspace !== workspace(document)) return [];
   sessionStorage.removeItem(DRAFT);
-  const filled = [];
-  for (const kept of draft.forms) {
-    const form = forms().find((form, at) => (form.getAttribute('id') ?? at) === kept.at);
-    if (!form) continue;
-    fill(form, kept);
-    filled.push(form);
-  }
-  if (filled.length) say('What you typed is here again. It is not saved yet.');
-  return filled;
+  const form = forms().find((form, at) => (form.getAttribute('id') ?? at) === draft.form.at);
+  if (!form) return [];
+  fill(form, draft.form);
+  say('What you typed is here again. It is not saved yet.');
+  return [form];
 }

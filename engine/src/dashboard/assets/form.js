@@ -1,6 +1,6 @@
 // What makes forms quicker: counters, what is wrong while it is typed, rows that come and go, a preview of tools.
-import { asksToSignIn, enableForms, say } from './app.js';
-import { keep, restore } from './draft.js';
+import { enableForms } from './app.js';
+import { restore } from './draft.js';
 
 const all = (selector, from = document) => from.querySelectorAll(selector);
 const bytes = new TextEncoder();
@@ -171,9 +171,9 @@ for (const box of all('[data-file]')) {
 for (const told of all('[data-budget]')) {
   const most = Number(told.dataset.budget);
   const size = (number) => (number < 1024 ? `${number} B` : `${(Math.floor((number * 10) / 1024) / 10).toFixed(1)} KB`);
-  const form = told.closest('form');
-  form.addEventListener('change', () => {
-    const sum = [...all('[data-bytes]:checked', form)].reduce((sum, { dataset }) => sum + Number(dataset.bytes), 0);
+  const part = told.closest('section');
+  part.addEventListener('change', () => {
+    const sum = [...all('[data-bytes]:checked', part)].reduce((sum, { dataset }) => sum + Number(dataset.bytes), 0);
     told.textContent = `${size(sum)} of ${size(most)} used`;
     told.classList.toggle('wrong', sum > most);
   });
@@ -190,70 +190,25 @@ for (const radio of all('input[data-take]')) {
   if (radio.value === 'mine') field?.addEventListener('input', ({ isTrusted }) => isTrusted && (radio.checked = true));
 }
 
-/** Forms of one thing are saved together: its tools and documents have operations of their own. Their buttons say so. */
-const together = [...all('form.edit')].filter((form) => form.elements._revision);
-if (together.length > 1) for (const form of together) form.querySelector('button:not([type=button])').textContent = 'Save all';
-
 /** What was typed is not lost by leaving the page, nor by sending another form of it. */
-let sent = [];
-for (const form of all('form.edit')) {
-  const isUnsaved = 'unsaved' in form.dataset || changed.has(form);
-  if (isUnsaved) changed.add(form);
+let sent;
+for (const form of all('form.edit')) if ('unsaved' in form.dataset) changed.add(form);
+const kept = new Set(changed);
+// Here, since a field of a form can stand outside of it.
+document.addEventListener('input', ({ target }) => {
+  const form = target.form ?? target.closest('form');
+  if (!began.has(form) || kept.has(form)) return;
   // What was typed and taken back is no change.
-  else form.addEventListener('input', () => (text(form) === began.get(form) ? changed.delete(form) : changed.add(form)));
-}
-document.addEventListener('submit', (event) => {
-  const { target, defaultPrevented } = event;
-  if (defaultPrevented) return;
-  const others = together.includes(target) ? together.filter((form) => form !== target && changed.has(form)) : [];
-  if (!others.length) return void (sent = [target]);
-  event.preventDefault();
-  saveAll(target, others);
+  if (text(form) === began.get(form)) changed.delete(form);
+  else changed.add(form);
 });
-
-/** Sends a form as the browser does; what others hold waits as a draft, or is saved. */
-function leaveBy(form, others) {
-  sent = [form, ...others];
-  form.submit();
-}
-
-/** Saves the other forms first, each at the revision that the one before has made. */
-async function saveAll(form, others) {
-  const waiting = [...others, form];
-  while (waiting.length > 1) {
-    const [other, ...rest] = waiting;
-    // A session can end, and another workspace be opened, before each of them.
-    keep(waiting);
-    const answer = await fetch(other.action, { method: 'POST', body: new URLSearchParams(new FormData(other)) }).catch(() => null);
-    const page = answer && new DOMParser().parseFromString(await answer.text().catch(() => ''), 'text/html');
-    if (!page || answer.status >= 500 || answer.status === 429) {
-      say('Not everything was saved: the service did not answer. Try again.', true);
-      return enableForms();
-    }
-    if (asksToSignIn(answer)) {
-      sent = waiting;
-      return location.assign(answer.url);
-    }
-    if (!answer.redirected) {
-      // Its own page says what is wrong with it, and holds what the others have not sent.
-      if (!page.querySelector('[data-keeps-draft]')) keep(rest, true);
-      return leaveBy(other, rest);
-    }
-    const now = Number(page.getElementById(other.getAttribute('id'))?.elements._revision?.value);
-    for (const { elements } of together) {
-      // Only what was saved here: a revision of somebody else's beyond that one is a conflict.
-      if (now) elements._revision.value = Math.min(now, Number(elements._revision.value) + 1);
-    }
-    changed.delete(other);
-    waiting.shift();
-  }
-  keep([form]);
-  leaveBy(form, []);
-}
+document.addEventListener('submit', ({ target, defaultPrevented }) => {
+  if (!defaultPrevented) sent = target;
+});
 addEventListener('beforeunload', (event) => {
-  if ([...changed].every((form) => sent.includes(form))) return;
+  if ([...changed].every((form) => form === sent)) return;
   event.preventDefault();
   // Whoever stays can send again.
-  sent = [];
+  sent = undefined;
   setTimeout(enableForms);
 });

@@ -6,12 +6,13 @@ use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::conflict::Conflict;
-use crate::dashboard::pages::form::{Form, destroy, named};
+use crate::dashboard::pages::form::{Form, destroy, form_id, named};
 use crate::dashboard::pages::parts::{
-    asked, at, empty, id, link, list, more, number, read, section, size, table, text, when,
+    asked, at, empty, id, link, list, more, number, provided, read, section, size, table, text, tones, when,
 };
 use crate::dashboard::pages::{choices_of, list_of, read_of, talk};
 use crate::dashboard::templates::{BEGAN, CHOICE, CHOOSE, EXAMPLE, TEMPLATES, Template};
+use crate::speech::settings::TONE;
 
 /// All assistants.
 pub const LIST: Page = Page {
@@ -111,7 +112,7 @@ fn new(frame: &Frame, answers: &[Value]) -> Markup {
                 button.vh tabindex="-1" aria-hidden="true" { "Create assistant" }
                 (start_from(chosen))
                 @if let Some(document) = chosen.document { (example(chosen.key, document)) }
-                (fields(&form, answers, 0))
+                (fields(frame, &form, answers, 0))
                 (send("Create assistant", BASE))
             }))
         },
@@ -150,7 +151,7 @@ fn example(key: &str, (name, content): (&str, &str)) -> Markup {
 
 /// The fields, in the order in which people think of them. The models, voices and transcribers stand in the answers from
 /// `models` on.
-fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
+fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
     let names = |at: usize, name: &'static str| -> Vec<&str> {
         list(read(answers, at), "").iter().map(|one| text(one, name)).collect()
     };
@@ -167,6 +168,8 @@ fn fields(form: &Form<'_>, answers: &[Value], models: usize) -> Markup {
             (form.field("keyterms"))
             (form.field("record"))
         }
+        (provided(frame))
+        @if form.holds("voice", TONE) { (tones()) }
         details.raw open[form.has_problem("speech")] {
             summary { "Turn-taking and speech" }
             fieldset.group {
@@ -219,13 +222,14 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
             @if let Some(conflict) = &conflict { (conflict.told("update_assistant", assistant)) }
             div.beside {
                 (form.wrap(&[("id", assistant_id), ("_revision", &revision)], &here, html! {
-                    (fields(&form, answers, 3))
+                    (fields(frame, &form, answers, 3))
                     (send("Save", BASE))
                 }))
                 aside {
                     (talk::panel(frame, assistant, &here))
-                    (attach(frame, assistant, typed, &TOOLS, read(answers, 1)))
-                    (attach(frame, assistant, typed, &KNOWLEDGE, read(answers, 2)))
+                    (attach(&form, assistant, &TOOLS, read(answers, 1)))
+                    (attach(&form, assistant, &KNOWLEDGE, read(answers, 2)))
+                    div.row { button form=(form_id("update_assistant")) { "Save" } span.help { "Saves the fields, too." } }
                     (section("Lately", html! {
                         p { a href={ "/dashboard/calls?assistant_id=" (assistant_id) } { "Its calls" } }
                         p { a href={ "/dashboard/simulations?assistant_id=" (assistant_id) } { "Its simulations" } }
@@ -242,53 +246,39 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
 
 /// What can be attached to an assistant.
 struct Attachable {
-    /// The field with the ids, and the operation that sets it.
+    /// The field with the ids.
     name: &'static str,
-    operation: &'static str,
     title: &'static str,
     /// Where the link to make one leads, and what it is called.
     create: (&'static str, &'static str),
 }
 
-const TOOLS: Attachable = Attachable {
-    name: "tool_ids",
-    operation: "set_assistant_tools",
-    title: "Tools",
-    create: ("/dashboard/tools/new", "Create tool"),
-};
+const TOOLS: Attachable =
+    Attachable { name: "tool_ids", title: "Tools", create: ("/dashboard/tools/new", "Create tool") };
 
 const KNOWLEDGE: Attachable = Attachable {
     name: "knowledge_ids",
-    operation: "set_assistant_knowledge",
     title: "Knowledge",
     create: ("/dashboard/knowledge/new", "Add document"),
 };
 
-fn attach(
-    frame: &Frame,
-    assistant: &Value,
-    typed: &[(String, String)],
-    kind: &Attachable,
-    resources: &Value,
-) -> Markup {
-    let Attachable { name, operation, title, create } = *kind;
-    let form = Form::new(frame, operation, assistant).with_typed(typed);
-    let (assistant_id, revision) = (text(assistant, "id"), form.revision(name));
+/// Boxes to tick, which belong to the form beside them.
+fn attach(form: &Form<'_>, assistant: &Value, kind: &Attachable, resources: &Value) -> Markup {
+    let Attachable { name, title, create: (path, label) } = *kind;
+    let create = html! { a href={ (path) "?assistant_id=" (text(assistant, "id")) } { (label) } };
     let attached = list(assistant, name);
     let sizes = list(resources, "").iter().filter(|one| attached.contains(at(one, "id")));
     let bytes: i64 = sizes.map(|one| number(one, "size_bytes")).sum();
     section(
         title,
         html! {
-            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " a href=(create.0) { (create.1) } } }
+            @if list(resources, "").is_empty() { p.dim { "None in this workspace yet. " (create) } }
             @else {
-                (form.wrap(&[("id", assistant_id), ("_revision", &revision), (name, "")], &link(BASE, assistant_id), html! {
-                    (form.attached(name, resources))
-                    @if name == KNOWLEDGE.name {
-                        p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
-                    }
-                    div.row { button { "Save " (title.to_lowercase()) } span.help { (attached.len()) " attached" } a.help href=(create.0) { (create.1) } }
-                }))
+                (form.attached(name, resources))
+                @if name == KNOWLEDGE.name {
+                    p.help data-budget=(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX) { (size(bytes)) " of " (size(KNOWLEDGE_PER_ASSISTANT_BYTES_MAX)) " used" }
+                }
+                p.help { (create) }
             }
         },
     )

@@ -1,9 +1,10 @@
 //! A batch of runs: how far it is, and what came of each.
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
+use crate::dashboard::pages::form::act;
 use crate::dashboard::pages::parts::{
     Tone, at, counted, grouped, id, list, name_of, number, pages, read, status, text,
 };
@@ -50,7 +51,23 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         beside: Some(
             html! { @if going { (status(Tone::Live, "Running")) } @else { (status(Tone::Quiet, "Ended")) } (id(batch_id)) },
         ),
-        calls: vec![Call::of("list_simulation_runs").queried("batch_id", batch_id)],
+        action: rows.first().filter(|_| !going).map(|run| {
+            let again = [("assistant_id", text(run, "assistant_id")), ("mode", text(run, "mode"))];
+            act(
+                frame,
+                "start_simulation_batch",
+                &again,
+                "/dashboard/simulations/batches/{batch_id}",
+                html! { button.primary { "Run all again" } },
+            )
+        }),
+        calls: [Call::of("list_simulation_runs").queried("batch_id", batch_id)]
+            .into_iter()
+            .chain(rows.first().map(|run| {
+                let body = json!({"assistant_id": text(run, "assistant_id"), "mode": text(run, "mode")});
+                Call::of("start_simulation_batch").with(body)
+            }))
+            .collect(),
         ..Strip::default()
     };
     layout::page(

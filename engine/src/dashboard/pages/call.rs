@@ -167,6 +167,17 @@ fn about(frame: &Frame, call: &Value, assistant: &str) -> Markup {
     facts(&pairs)
 }
 
+/// Whether something of a provider was used whose price the operator has not set: it counts as nothing, and is not free.
+fn lacks_price(call: &Value, part: &str) -> bool {
+    let spoke = || list(call, "turns").iter().any(|turn| at(turn, "speech_first_ms").is_i64());
+    let (name, used) = match part {
+        "llm" => ("model", number(call, "usage/llm_input_tokens") > 0),
+        "tts" => ("voice", spoke()),
+        _ => return false,
+    };
+    used && !text(call, name).starts_with("builtin/") && number(call, &format!("costs/{part}_microusd")) == 0
+}
+
 fn costs(call: &Value) -> Markup {
     let parts = [("Telephony", "telephony"), ("Transcriber", "stt"), ("Model", "llm"), ("Voice", "tts")];
     html! {
@@ -174,7 +185,7 @@ fn costs(call: &Value) -> Markup {
             thead.vh { tr { th scope="col" { "What" } th scope="col" { "Cost" } } }
             tbody {
                 @for (name, key) in parts {
-                    tr { td { (name) } td.num { (money(number(call, &format!("costs/{key}_microusd")))) } }
+                    tr { td { (name) } td.num { @if lacks_price(call, key) { span.dim { "no price set" } } @else { (money(number(call, &format!("costs/{key}_microusd")))) } } }
                 }
                 tr { td { strong { "Total" } } td.num { strong { (money(number(call, "costs/total_microusd"))) } } }
             }

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::forms::{THEIRS, USE};
+use crate::dashboard::forms::{MET, THEIRS, USE};
 use crate::dashboard::frame::Frame;
-use crate::dashboard::pages::form::{control_id, form_id, label, refused};
+use crate::dashboard::pages::form::{control_id, form_id, label, refused, typed_of};
 use crate::dashboard::pages::parts::{at, number, section};
 use crate::dashboard::pages::shown::{Shown, differing};
 
@@ -32,6 +32,8 @@ pub struct Conflict {
     fields: Vec<Field>,
     /// The revision that was read; 0 where it is kept no more.
     read: i64,
+    /// The same, as the form named it.
+    met: String,
     /// The fields of the forms after the merge: what only they changed has given way to what is saved.
     pub typed: Vec<(String, String)>,
 }
@@ -41,7 +43,8 @@ impl Conflict {
     pub fn of(frame: &Frame, saved: &Value) -> Option<Self> {
         (refused(frame) == "revision_conflict").then(|| {
             let (fields, typed) = merge(&frame.base, saved, &frame.typed);
-            Self { fields, read: number(&frame.base, "revision"), typed }
+            let met = typed_of(frame, "_revision").unwrap_or_default().to_owned();
+            Self { fields, read: number(&frame.base, "revision"), met, typed }
         })
     }
 
@@ -61,6 +64,7 @@ impl Conflict {
                     @if both == 0 { "No field was changed in both. Read the form below, and save it." }
                     @else { "Choose between the versions of what was changed in both, and save the form below." }
                 }
+                @if both > 0 { input type="hidden" name=(MET) value=(self.met) form=(form_id(operation)); }
                 @for field in by(By::Both) { (choice(field, operation)) }
                 @if by(By::Them).count() > 0 { p.help { "Changed meanwhile, and taken over below: " (links(By::Them)) } }
                 @if by(By::Me).count() > 0 { p.help { "Changed by you: " (links(By::Me)) } }
@@ -80,6 +84,8 @@ fn choice(field: &Field, operation: &str) -> Markup {
         [(THEIRS, "As saved", &field.theirs, their_part), ("mine", "As you typed it", &field.mine, my_part)];
     html! {
         fieldset.part {
+            // A form without a choice says so.
+            input type="hidden" name=(name) value="" form=(form_id(operation));
             legend { (label(&field.name)) @if is_part { span.dim { " – the lines that differ" } } }
             div.half {
                 @for (value, called, content, part) in versions {

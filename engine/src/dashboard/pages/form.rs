@@ -65,10 +65,9 @@ impl<'a> Form<'a> {
     /// The revision that the form changes: what was typed into it belongs to the one that was read then. After a
     /// conflict the person has seen the current one.
     pub fn revision(&self, field: &str) -> String {
-        let typed = |name: &str| self.frame.typed.iter().find(|(other, _)| other == name);
-        let read = typed("_revision")
-            .filter(|_| typed(field).is_some() && refused(self.frame) != "revision_conflict");
-        read.map_or_else(|| self.current["revision"].to_string(), |(_, revision)| revision.clone())
+        let read = typed_of(self.frame, "_revision")
+            .filter(|_| typed_of(self.frame, field).is_some() && refused(self.frame) != "revision_conflict");
+        read.map_or_else(|| self.current["revision"].to_string(), str::to_owned)
     }
 
     /// The form around `content`. After success the browser goes to `then`. Who may not send it is told who can.
@@ -94,9 +93,7 @@ impl<'a> Form<'a> {
     /// When what a form changes was last changed, as its person read it. `None` for what has revisions, which are told
     /// apart by those, and for what is new.
     fn read(&self) -> Option<&str> {
-        let typed = self.frame.typed.iter().find(|(name, _)| name == READ);
-        let typed =
-            typed.filter(|_| refused(self.frame) != "revision_conflict").map(|(_, read)| read.as_str());
+        let typed = typed_of(self.frame, READ).filter(|_| refused(self.frame) != "revision_conflict");
         let is_change = self.operation.starts_with("update_") && self.current.get("revision").is_none();
         is_change.then(|| typed.or_else(|| self.current["updated_at"].as_str())).flatten()
     }
@@ -105,6 +102,14 @@ impl<'a> Form<'a> {
     pub fn field(&self, name: &str) -> Markup {
         let schema = self.schema_of(name);
         field(schema, name, &self.value(name), self.problem(name).as_ref(), self.is_required(name))
+    }
+
+    /// Whether a field has this text; where the server has a default, an empty field has that.
+    pub fn holds(&self, name: &str, text: &str) -> bool {
+        let value = self.value(name);
+        let default =
+            || self.frame.provided.defaults.iter().any(|(known, value)| *known == name && value == text);
+        if value.first().is_empty() { default() } else { value.first() == text }
     }
 
     /// A field that holds JSON, read; null when it is none.
@@ -145,20 +150,32 @@ impl<'a> Form<'a> {
             input.mono id=(control_id(name)) name=(name) value=(value.first()) list=(suggestions) autocomplete="off" spellcheck="false"
                 maxlength=[schema["maxLength"].as_u64()] aria-required=[self.is_required(name).then_some("true")]
                 aria-describedby=[described(schema, name, problem)] aria-invalid=[problem.map(|_| "true")];
-            datalist id=(suggestions) { @for choice in choices { option value=(choice) {} } }
+            // A name of `*` stands for any, and is none.
+            datalist id=(suggestions) { @for choice in choices.iter().filter(|choice| !choice.ends_with("/*")) { option value=(choice) {} } }
         };
-        around(schema, name, problem, control)
+        let default =
+            self.frame.provided.defaults.iter().find(|(known, value)| *known == name && !value.is_empty());
+        let mut schema = schema.clone();
+        if let Some((_, default)) = default {
+            schema["description"] = text(&schema, "description")
+                .replace("Default: the server's", &format!("Default: `{default}`"))
+                .into();
+        }
+        around(&schema, name, problem, control)
     }
 
-    /// Which of the workspace's resources are attached, as check boxes with the resource's name.
+    /// Which of the workspace's resources are attached, as check boxes with the resource's name. They may stand outside of
+    /// the form.
     pub fn attached(&self, name: &str, resources: &Value) -> Markup {
-        let chosen = self.value(name);
+        let (chosen, form) = (self.value(name), form_id(self.operation));
         html! {
+            // A list without a tick is a list, too.
+            input type="hidden" name=(name) value="" form=(form);
             div.checks {
                 @for resource in list(resources, "") {
                     @let bytes = at(resource, "size_bytes").as_i64();
                     label.check {
-                        input type="checkbox" name=(name) value=(text(resource, "id")) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
+                        input type="checkbox" name=(name) value=(text(resource, "id")) form=(form) checked[chosen.has(text(resource, "id"))] data-bytes=[bytes];
                         span dir="auto" { (text(resource, "name")) }
                         @if let Some(bytes) = bytes { span.dim { (size(bytes)) } }
                     }
@@ -166,7 +183,7 @@ impl<'a> Form<'a> {
                 // Beyond what could be listed: without their boxes, saving would detach them.
                 @for id in chosen.0.iter().filter(|id| !id.is_empty() && list(resources, "").iter().all(|known| text(known, "id") != **id)) {
                     label.check {
-                        input type="checkbox" name=(name) value=(id) checked;
+                        input type="checkbox" name=(name) value=(id) form=(form) checked;
                         code { (id) }
                     }
                 }
@@ -272,7 +289,8 @@ pub fn destroy(
     html! {
         @if allowed(frame, operation) {
             button.quiet type="button" popovertarget=(id) { (label) }
-            div.dialog popover id=(id) role="dialog" aria-label=(what) {
+            // Without a script it is a popover; with one, nothing else can be reached meanwhile.
+            dialog popover closedby="any" id=(id) aria-label=(what) {
                 h2 { (what) }
                 p { (warning) }
                 div.row {
@@ -307,6 +325,11 @@ fn error(frame: &Frame) -> &Value {
 /// Its code; empty when none failed.
 pub fn refused(frame: &Frame) -> &str {
     text(error(frame), "code")
+}
+
+/// What was typed into a field of the form that failed.
+pub fn typed_of<'f>(frame: &'f Frame, name: &str) -> Option<&'f str> {
+    paths::value(&frame.typed, name)
 }
 
 /// The problems of the form that failed: field and message.

@@ -3,13 +3,14 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
+use crate::dashboard::attached::ATTACH;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, destroy, named, used};
 use crate::dashboard::pages::parts::{
     asked, counted, empty, id, link, list, more, number, read, section, size, table, text, when,
 };
-use crate::dashboard::pages::{list_of, read_of};
+use crate::dashboard::pages::{assistant_of, list_of, read_of, ways};
 
 /// All documents.
 pub const LIST: Page = Page {
@@ -88,10 +89,12 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
 }
 
 fn new(frame: &Frame, _: &[Value]) -> Markup {
+    let assistant = assistant_of(frame);
+    let (to, back) = ways(&assistant, "/dashboard/knowledge/{id}", (BASE, "Knowledge"));
     let form = Form::new(frame, "create_knowledge_document", &Value::Null);
     let strip = Strip {
         title: "New document".to_owned(),
-        back: Some((BASE, "Knowledge")),
+        back: Some(back),
         calls: vec![Call::of("create_knowledge_document").with(
             json!({"name": "Opening hours", "content": "We are open Monday to Friday from nine to five."}),
         )],
@@ -101,9 +104,9 @@ fn new(frame: &Frame, _: &[Value]) -> Markup {
         frame,
         strip,
         html! {
-            (form.wrap(&[], "/dashboard/knowledge/{id}", html! {
+            (form.wrap(&[(ATTACH, asked(frame, "assistant_id"))], to, html! {
                 (form.field("name")) (file()) (form.field("content")) (form.field("source"))
-                (send("Add document", BASE))
+                (send("Add document", back.0))
             }))
         },
     )

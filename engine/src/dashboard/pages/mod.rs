@@ -38,7 +38,7 @@ use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Strip};
-use crate::dashboard::pages::parts::text;
+use crate::dashboard::pages::parts::{asked, link, text};
 
 pub use self::calls::OF_CALL;
 pub(super) use self::other_workspace::{OtherWorkspace, other_workspace};
@@ -98,6 +98,19 @@ const fn choices_of(operation: &'static str) -> Read {
     Read { operation, query: &[], fixed: &[("limit", "1000")], after: "" }
 }
 
+/// The page of the assistant that something new is made for, as the address says; empty where it says nothing.
+fn assistant_of(frame: &Frame) -> String {
+    match asked(frame, "assistant_id") {
+        "" => String::new(),
+        id => link("/dashboard/assistants", id),
+    }
+}
+
+/// Where what is made leads, and the way back: to the assistant that it is made for, else to its own page and its list.
+fn ways<'a>(assistant: &'a str, own: &'a str, list: (&'a str, &'a str)) -> (&'a str, (&'a str, &'a str)) {
+    if assistant.is_empty() { (own, list) } else { (assistant, (assistant, "Assistant")) }
+}
+
 /// One message, for somebody without a session or a form that is not ours.
 pub fn message(error: &Value) -> Markup {
     let error = error.get("error").unwrap_or(error);
@@ -131,7 +144,8 @@ pub fn failure(frame: &Frame, error: &Value, workspaces: &Value) -> Markup {
         html! {
             div.empty {
                 p { (text(error, "message")) }
-                @if code == "not_found" {
+                // Of a page that there never was, no workspace is asked.
+                @if code == "not_found" && !workspaces.is_null() {
                     p.help { "It may have been deleted, or it belongs to another workspace than " strong dir="auto" { (frame.workspace_name) } "." }
                 }
                 p.row {

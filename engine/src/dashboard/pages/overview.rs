@@ -257,11 +257,12 @@ fn latency(period: &Period<'_>) -> Markup {
                 @if simulated == total { p.help { "Nobody called, and nobody waited: all calls were simulated, and the time of a simulation is virtual." } }
                 @else if simulated > 0 { p.help { (grouped(simulated)) " of " (counted(total, "call")) @if simulated == 1 { " was" } @else { " were" } " simulated: nobody waited in them, and their time is virtual." } }
                 dl.figures {
-                    @for name in ["p50", "p95", "p99"] {
-                        div { dt { (name) } dd { (span(number(waits, &format!("{name}_ms")))) } }
+                    @for (name, share) in [("p50", 50), ("p95", 95), ("p99", 99)] {
+                        div title={ (share) " of 100 answers came within this time" } { dt { (name) } dd { (span(number(waits, &format!("{name}_ms")))) } }
                     }
                     div { dt { "Answers" } dd { (grouped(number(waits, "turns"))) } }
                 }
+                p.help { "p95: 95 of 100 answers came within this time." }
                 (chart::percentiles(&format!("How long callers of {} waited, over time", period.words()), ["p50", "p95"], &period.labels(), &over_time, &span))
             }))
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::base::time;
 use crate::dashboard::frame::Frame;
+use crate::speech::settings::TONE;
 
 /// A text in an answer, by its path (`costs/total_microusd`); empty where there is none.
 pub fn text<'a>(value: &'a Value, path: &str) -> &'a str {
@@ -259,7 +260,7 @@ pub fn status(tone: Tone, word: &str) -> Markup {
 
 /// `no_answer` → `No answer`.
 pub fn words(name: &str) -> String {
-    let mut text = name.replace(['_', '.'], " ");
+    let mut text = name.replace(['_', '.'], " ").replace(" api ", " API ");
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
         text.replace_range(..1, &first);
     }
@@ -269,6 +270,25 @@ pub fn words(name: &str) -> String {
 /// A link to a page of the documentation: the page, and what it is about.
 pub fn documentation((page, about): (&str, &str)) -> Markup {
     html! { a href={ "https://github.com/sidetone/sidetone/blob/main/docs/" (page) } { (about) } }
+}
+
+/// Which providers there are, and how the operator adds one.
+pub fn provided(frame: &Frame) -> Markup {
+    let speech = frame.provided.speech.iter().filter(|name| !frame.provided.models.contains(name));
+    html! {
+        p.help {
+            "Providers of this service: "
+            @for (n, name) in frame.provided.models.iter().chain(speech).enumerate() { @if n > 0 { ", " } code { (name) } } ". "
+            "Whoever runs it adds models with " code { "SIDETONE_OPENAI_API_KEY" } " or " code { "SIDETONE_PROVIDERS" } ": "
+            (documentation(("models.md#use-your-own-model", "Use your own model"))) ", "
+            (documentation(("settings-and-limits.md#speech-providers", "Speech providers"))) "."
+        }
+    }
+}
+
+/// What is heard of the built-in voice.
+pub fn tones() -> Markup {
+    html! { p.help { "The voice " code { (TONE) } " speaks in test tones: beeps in place of words. A voice of a provider speaks." } }
 }
 
 /// A list that is empty: a sentence, a button, a link to the documentation.
@@ -397,7 +417,7 @@ pub fn pages(frame: &Frame, pagination: &Value, (one, many): (&str, &str)) -> Ma
     let (limit, total) = (number(pagination, "limit"), number(pagination, "total"));
     let first = (page - 1) * limit + 1;
     html! {
-        nav.pages aria-label="Pages" {
+        nav.pages aria-label={ "Pages of " (many) } {
             span {
                 @if total > 0 { (grouped(first)) "–" (grouped((first + limit - 1).min(total))) " of " }
                 (grouped(total)) " " @if total == 1 { (one) } @else { (many) }
@@ -414,7 +434,7 @@ pub fn more(frame: &Frame, after: &str) -> Markup {
     let is_later = !asked(frame, after).is_empty();
     html! {
         @if is_later || next.is_some() {
-            nav.pages aria-label="Pages" {
+            nav.pages aria-label={ "Parts of the list" @if after != "after" { ": " (words(after)) } } {
                 span {}
                 @if is_later { a.button href=(address_of(frame, &[(after, "")])) { "First page" } }
                 @if let Some(next) = next { a.button rel="next" href=(address_of(frame, &[(after, next)])) { "Next" } }
@@ -530,5 +550,6 @@ mod tests {
         assert_eq!(span(1240), "1.24 s");
         assert_eq!(shortened("call_01m80kpfmqbq07vnb4zdtv31bd"), "call_01m80…v31bd");
         assert_eq!(words("no_answer"), "No answer");
+        assert_eq!(words("create_api_key"), "Create API key");
     }
 }

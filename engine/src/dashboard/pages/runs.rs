@@ -137,12 +137,12 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                     div.problem { p { (text(run, "error/message")) } p.help { code { (text(run, "error/code")) } } }
                 }
                 (evaluations_of(evaluations, rows, is_going(run)))
-                @if at(run, "call").is_object() { (timeline::trace(at(run, "call"), &assistant)) }
+                @if at(run, "call").is_object() && !is_going(run) { (timeline::trace(at(run, "call"), &assistant)) }
             }
             div.beside {
                 div.part {
                     h2 { "Transcript" }
-                    @if rows.is_empty() { p.dim { @if is_going(run) { "The conversation has not begun." } @else { "Nothing was said." } } }
+                    @if rows.is_empty() { p.dim { @if text(run, "status") == "queued" { "The conversation has not begun." } @else if is_going(run) { "The transcript comes when the run ends." } @else { "Nothing was said." } } }
                     (timeline::transcript(rows, &assistant, &failing))
                 }
                 aside {

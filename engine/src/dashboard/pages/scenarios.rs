@@ -115,15 +115,18 @@ fn edit(frame: &Frame, answers: &[Value]) -> Markup {
         title: text(scenario, "name").to_owned(),
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(id(scenario_id)),
-        action: Some(destroy(
-            frame,
-            "delete_simulation_scenario",
-            &[("id", scenario_id)],
-            simulations::BASE,
-            "Delete",
-            &named("Delete", text(scenario, "name")),
-            "Its simulations are deleted, too. Their runs stay.",
-        )),
+        action: Some(html! {
+            a.button href={ "/dashboard/simulations/new?scenario_id=" (scenario_id) } { "Simulate it" }
+            (destroy(
+                frame,
+                "delete_simulation_scenario",
+                &[("id", scenario_id)],
+                simulations::BASE,
+                "Delete",
+                &named("Delete", text(scenario, "name")),
+                "Its simulations are deleted, too. Their runs stay.",
+            ))
+        }),
         calls: vec![
             Call::of("get_simulation_scenario").at("id", scenario_id),
             Call::of("update_simulation_scenario")

@@ -7,7 +7,7 @@ use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};
 use crate::dashboard::pages::parts::{
-    at, counted, date, facts, id, list, money, number, read, section, snippet, text,
+    at, counted, date, facts, id, list, money, number, provided, read, section, snippet, text,
 };
 use crate::dashboard::pages::read_of;
 
@@ -19,6 +19,10 @@ pub const PAGE: Page = Page {
     forms: &["update_workspace"],
     render,
 };
+
+/// What the fields of [`crate::dashboard::frame::Provided::defaults`] are called.
+const DEFAULTS: [(&str, &str); 3] =
+    [("model", "Default model"), ("voice", "Default voice"), ("transcriber", "Default transcriber")];
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
     let workspace = read(answers, 0);
@@ -67,6 +71,11 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
                 }
                 div.row { button.primary { "Save" } span.help { "Created " (date(frame, text(workspace, "created_at"))) } }
                 }))
+            }))
+            (section("Models and voices", html! {
+                (facts(&frame.provided.defaults.iter().filter(|(_, value)| !value.is_empty())
+                    .map(|(name, value)| (DEFAULTS.iter().find(|(known, _)| known == name).map_or(*name, |(_, called)| called), html! { code { (value) } })).collect::<Vec<_>>()))
+                (provided(frame))
             }))
             (section("Connect an MCP client", html! {
                 p { "Put a " a href="/dashboard/keys" { "key" } " in place of " code { "YOUR_API_KEY" } "." }

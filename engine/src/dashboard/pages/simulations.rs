@@ -118,9 +118,10 @@ fn run_all(frame: &Frame, simulations: &[Value], assistants: &Value) -> Markup {
                 (carried(frame, "/dashboard/simulations/batches/{batch_id}"))
                 label { "Run everything of"
                     select name="assistant_id" {
+                        // A name is isolated: it may be written from right to left.
                         @for assistant in &having {
                             @let count = i64::try_from(of(text(assistant, "id"))).unwrap_or_default();
-                            option value=(text(assistant, "id")) selected[text(assistant, "id") == asked(frame, "assistant_id")] { (text(assistant, "name")) " – " (counted(count, "simulation")) }
+                            option value=(text(assistant, "id")) selected[text(assistant, "id") == asked(frame, "assistant_id")] { "\u{2068}" (text(assistant, "name")) "\u{2069} – " (counted(count, "simulation")) }
                         }
                     }
                 }

@@ -36,8 +36,8 @@ pub fn panel(frame: &Frame, assistant: &Value, here: &str) -> Markup {
                     a href=(url) target="_blank" rel="noopener" { "Open in a window" }
                     (copy(url, "Copy the link"))
                 }
-                // Shown when the conversation has begun: its link opens no second one.
-                a.call hidden href="" { "Open the call" }
+                // Shown when the conversation has begun: its link opens no second one, and leaving the page would end it.
+                a.call hidden href="" target="_blank" rel="noopener" { "Open the call" }
             }
         }
         (layout::module("talk.js"))

@@ -3,6 +3,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::pages::parts::{self, at, list, moment, number, span, text};
+use crate::speech::settings::TONE;
 
 /// The width of the drawing, in its own units.
 const WIDTH: i64 = 1000;
@@ -13,6 +14,7 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
     let end = rows.iter().map(|row| number(row, "end_ms")).max().unwrap_or_default();
     let length = end.max(number(call, "duration_ms")).max(number(call, "recording/duration_ms")).max(1);
     let recorded = at(call, "recording").is_object();
+    let recording = format!("/dashboard/api/calls/{}/recording", text(call, "id"));
     html! {
         section.line aria-label="The call on its line of time" {
             p.lane-names { strong.caller { "Caller" } span.dim { (parts::length(length)) } }
@@ -31,8 +33,10 @@ pub fn trace(call: &Value, assistant: &str) -> Markup {
                     button.primary type="button" data-play hidden { "Play" }
                     span.clock data-clock hidden { "0:00 / " (parts::length(length)) }
                     label.row data-rate hidden { span.vh { "Speed" } select { option value="1" { "1×" } option value="1.5" { "1.5×" } option value="2" { "2×" } } }
-                    audio controls preload="none" src={ "/dashboard/api/calls/" (text(call, "id")) "/recording" } {}
+                    a.button href=(recording) download { "Download" }
+                    audio controls preload="none" src=(recording) {}
                 }
+                @if text(call, "voice") == TONE { (parts::tones()) }
             }
         }
     }

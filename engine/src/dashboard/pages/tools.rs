@@ -2,13 +2,15 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
+use crate::dashboard::attached::ATTACH;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::form::{Form, act, destroy, named, sentence, used};
 use crate::dashboard::pages::parts::{
-    Tone, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text, when,
+    Tone, asked, at, empty, id, link, list, more, number, read, section, snippet, span, status, table, text,
+    when,
 };
-use crate::dashboard::pages::{list_of, read_of};
+use crate::dashboard::pages::{assistant_of, list_of, read_of, ways};
 
 /// All tools.
 pub const LIST: Page = Page {
@@ -132,11 +134,13 @@ fn blank() -> Value {
 }
 
 fn new(frame: &Frame, _: &[Value]) -> Markup {
+    let assistant = assistant_of(frame);
+    let (to, back) = ways(&assistant, "/dashboard/tools/{id}", (BASE, "Tools"));
     let current = blank();
     let form = Form::new(frame, "create_tool", &current);
     let strip = Strip {
         title: "New tool".to_owned(),
-        back: Some((BASE, "Tools")),
+        back: Some(back),
         calls: vec![Call::of("create_tool").with(json!({"name": "find_appointment", "url": "https://dental.example.com/slots", "description": "Finds free appointments on a day.", "parameters": {"type": "object", "properties": {"date": {"type": "string", "description": "The day, such as 2026-11-30"}}, "required": ["date"]}}))],
         ..Strip::default()
     };
@@ -144,7 +148,7 @@ fn new(frame: &Frame, _: &[Value]) -> Markup {
         frame,
         strip,
         html! {
-            (form.wrap(&[], "/dashboard/tools/{id}", html! { (fields(&form)) (send("Create tool", BASE)) }))
+            (form.wrap(&[(ATTACH, asked(frame, "assistant_id"))], to, html! { (fields(&form)) (send("Create tool", back.0)) }))
         },
     )
 }

@@ -1,9 +1,11 @@
 //! Which part of the service answers a request.
 use bytes::Bytes;
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 
 use crate::base::ids::RequestId;
-use crate::base::response::{error_response, json_response, method_not_allowed, with_incident};
+use crate::base::response::{
+    empty_response, error_response, json_response, method_not_allowed, with_incident,
+};
 use crate::interfaces::api::Api;
 use crate::interfaces::{docs, home, mcp, mounted, rest};
 use crate::live::{self, telephony};
@@ -17,6 +19,8 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     let path = incoming.request.uri().path();
     let open = match path {
         "/" => Some(home::respond(incoming.request.headers(), &services.config().base_url)),
+        // Browsers ask for it on pages that name no icon.
+        "/favicon.ico" => Some(empty_response(StatusCode::NO_CONTENT)),
         "/healthz" => Some(health(api).await),
         "/readyz" => Some(ready(api).await),
         "/openapi.json" => {

@@ -141,14 +141,16 @@ fn shortfall(missing: &[&str], criterion: &str) -> String {
         format!("\"{spelled}\"")
     });
     let named: Vec<String> = named.collect();
-    let what = if missing.len() == 1 { "this word" } else { "these words" };
     let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
     let absence = if missing.contains(&"not") {
         " The built-in rules match a negation as a word; to check that something was not said, use transcript_excludes."
     } else {
         ""
     };
-    format!("The checked turns do not contain {what} of the criterion: {}{more}.{absence}", named.join(", "))
+    format!(
+        "builtin/rules looks only for the words of the criterion. The checked turns do not contain: {}{more}.{absence}",
+        named.join(", ")
+    )
 }
 
 fn yes(index: usize, reason: &str) -> Verdict {
@@ -193,12 +195,12 @@ mod tests {
         assert_eq!(verdict.matched_index, None);
         assert_eq!(
             verdict.reason,
-            "The checked turns do not contain these words of the criterion: \"offers\", \"refund\"."
+            "builtin/rules looks only for the words of the criterion. The checked turns do not contain: \"offers\", \"refund\"."
         );
         let verdict = rule("offers a refund", &[(0, "We offer help.")]);
         assert_eq!(
             verdict.reason,
-            "The checked turns do not contain this word of the criterion: \"refund\"."
+            "builtin/rules looks only for the words of the criterion. The checked turns do not contain: \"refund\"."
         );
     }
 
