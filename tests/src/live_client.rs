@@ -74,10 +74,11 @@ impl<'a> LiveClient<'a> {
     pub fn send_frames(&mut self, frames: impl Iterator<Item = Message>) {
         let End::Wire(socket) = &mut self.end else { panic!("only a wire has frames") };
         for frame in frames {
-            if socket.send(frame).is_err() {
+            if socket.write(frame).is_err() {
                 return;
             }
         }
+        let _ = socket.flush();
     }
 
     /// The messages that have arrived, without waiting.

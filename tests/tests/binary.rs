@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use sidetone_tests::fakes::carrier::default_account;
 use sidetone_tests::process::{self, Folder, Server, bootstrap_key, read_answer, request_head};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Reply, wire};
 
 #[test]
@@ -46,6 +47,33 @@ fn a_stop_ends_an_idle_connection_at_once() {
     let started = Instant::now();
     assert!(server.stop().success());
     assert!(started.elapsed() < Duration::from_secs(5), "there was no open request to wait for");
+}
+
+/// One time for the requests and the jobs together.
+#[test]
+fn a_stop_waits_no_longer_than_it_is_told() {
+    let (folder, key) = (Folder::new(), bootstrap_key(1));
+    let settings = [
+        ("SIDETONE_BOOTSTRAP_KEYS", key.as_str()),
+        ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1"),
+        ("SIDETONE_STOP_SECONDS", "2"),
+    ];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    let receiver = Receiver::start(ReceiverBehaviour::Hang);
+    let mut client = server.connect(&key);
+    let webhook = json!({"url": receiver.url(), "events": ["*"]});
+    let webhook = client.expect(201, "POST", "/webhooks", Some(&webhook))["id"].clone();
+    let path = format!("/webhooks/{}/test", webhook.as_str().expect("an id"));
+    client.expect(201, "POST", &path, None);
+    receiver.wait_for(1, Duration::from_secs(10));
+    let mut open = TcpStream::connect(server.address()).expect("the server listens");
+    let head = request_head("POST", "/assistants", &key, &[], 100);
+    open.write_all(head.as_bytes()).expect("the server reads");
+    std::thread::sleep(Duration::from_millis(200));
+    let started = Instant::now();
+    assert!(server.stop().success());
+    let took = started.elapsed();
+    assert!(Duration::from_millis(1_500) < took && took < Duration::from_secs(4), "{took:?}");
 }
 
 /// Needs the right to mount a small disk; without it, it says so and ends.

@@ -84,8 +84,13 @@ pub const ROTATE_SECRET: Operation =
         secrets ever sign.",
     );
 
+/// Whether a webhook has pending deliveries. SQL that names `:id`.
+const HAS_PENDING: &str =
+    "EXISTS (SELECT 1 FROM deliveries WHERE workspace_id = :ws AND webhook_id = :id AND status = 'pending')";
+
 impl Resource for Webhook {
     const LIMIT: i64 = limits::WEBHOOKS_MAX;
+    const HELD_BY: &'static str = HAS_PENDING;
 
     /// Keeps each type of event once, in the given order.
     fn normalize(draft: &mut Draft, _: &Config) {
@@ -113,8 +118,15 @@ impl Resource for Webhook {
     fn deleted_with(id: &WebhookId, _: Timestamp) -> Vec<Statement> {
         vec![
             sql!(
-                "UPDATE deliveries SET status = 'canceled', due_at = NULL
-                 WHERE workspace_id = :ws AND webhook_id = :id AND status = 'pending'",
+                "UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE id IN
+                 (SELECT id FROM deliveries WHERE workspace_id = :ws AND webhook_id = :id AND status = 'pending'
+                  ORDER BY id LIMIT CAST(:most AS INTEGER))",
+                id = id,
+                most = limits::CANCELED_AT_ONCE
+            ),
+            // While more are canceled, none are added.
+            sql!(
+                format!("UPDATE webhooks SET enabled = 0 WHERE workspace_id = :ws AND id = :id AND {HAS_PENDING}"),
                 id = id
             ),
             // A leased job will find nothing to deliver.

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use sidetone::database::Memory;
-use sidetone::sandbox::memory;
-use sidetone_engine::base::limits::DETACHED_AT_ONCE;
+use sidetone::sandbox::{block_on, memory};
+use sidetone_engine::base::limits::{CANCELED_AT_ONCE, DETACHED_AT_ONCE};
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::{Effects, Operation};
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, HttpReply};
+use sidetone_engine::sql;
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
 use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
@@ -114,6 +115,26 @@ fn what_is_attached_to_many_is_deleted_in_batches() {
     let operations: Vec<&Value> =
         log.json.as_array().unwrap().iter().map(|entry| &entry["operation"]).collect();
     assert_eq!(operations, ["delete_tool", "delete_knowledge_document", "set_assistant_tools"]);
+}
+
+#[test]
+fn a_webhook_with_many_deliveries_is_deleted_in_batches() {
+    let (world, database) = counting();
+    let webhook = world.create("/webhooks", json!({"url": "https://example.com/hook", "events": ["*"]})).id;
+    let many = sql!(
+        "INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, type, body_bytes, status, attempts, failures, due_at, created_at)
+         SELECT 'dlv_' || value, workspace_id, webhooks.id, 'evt_1', 'call.ended', 1, 'pending', 0, 0, 1, 1 FROM webhooks, json_each(:numbers)",
+        numbers = json!(Vec::from_iter(0..=2 * CANCELED_AT_ONCE)).to_string()
+    );
+    block_on(database.write(vec![many])).unwrap();
+    database.take();
+    world.delete(format!("/webhooks/{webhook}")).empty();
+    assert_eq!(database.take(), Trips { reads: 0, writes: 3 });
+    let left =
+        sql!("SELECT COUNT(*) AS count FROM deliveries WHERE status = 'pending' OR due_at IS NOT NULL");
+    let left = block_on(database.read(vec![left])).unwrap();
+    assert_eq!(left[0].first().unwrap().integer("count").unwrap(), 0);
+    assert_eq!(world.get("/audit?limit=1").ok().json[0]["operation"], "delete_webhook");
 }
 
 #[test]

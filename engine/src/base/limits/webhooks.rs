@@ -23,6 +23,8 @@ pub const DELIVERIES_AT_ONCE: usize = 16;
 pub const DELIVERIES_AT_ONCE_BYTES_MAX: i64 = 1024 * 1024;
 /// Rounds of deliveries to one webhook before a host with a single worker serves other webhooks.
 pub const DELIVERY_ROUNDS_MAX: usize = 16;
+/// Pending deliveries that one batch cancels when their webhook is deleted.
+pub const CANCELED_AT_ONCE: i64 = 200;
 /// Size of an event's body: a row of D1 holds 2 MB. A larger event is sent with ids only.
 pub const EVENT_BYTES_MAX: usize = 1_800_000;
 /// Retention of events and deliveries.
