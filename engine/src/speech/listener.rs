@@ -17,6 +17,8 @@ use unheard::Unheard;
 
 /// This much voice is somebody who wants to speak; less may be a cough.
 pub const WANTS_TO_SPEAK_MS: i64 = 200;
+/// A transcriber that told words so lately is at work: the result that it owes is awaited longer.
+const STILL_TELLS_MS: i64 = 1_000;
 /// After this much silence, and with a transcript, the turn has probably ended.
 const PROBABLY_ENDED_MS: i64 = 250;
 
@@ -72,8 +74,12 @@ struct Turn {
     partial: String,
     /// Whether [`Heard::ProbablySaid`] was reported and not taken back.
     is_probably_over: bool,
+    /// When the transcriber last told words of it.
+    told_ms: Option<i64>,
     /// Whether the transcriber lost something that the person said in it.
     has_lost: bool,
+    /// Whether its words are awaited no more.
+    is_given_up: bool,
 }
 
 impl Turn {
@@ -86,7 +92,9 @@ impl Turn {
             words: String::new(),
             partial: String::new(),
             is_probably_over: false,
+            told_ms: None,
             has_lost: false,
+            is_given_up: false,
         }
     }
 
@@ -158,6 +166,8 @@ pub struct Listener {
     told: Option<String>,
     /// How much voice there had been when the provider ended a turn in the middle of it.
     ended_in_voice_ms: Option<i64>,
+    /// When the last voice of the latest turn that is over was.
+    last_until_ms: i64,
     unheard: Unheard,
     /// The call has ended: nothing but results ends the turn.
     is_closed: bool,
@@ -182,6 +192,7 @@ impl Listener {
             late: VecDeque::new(),
             told: None,
             ended_in_voice_ms: None,
+            last_until_ms: 0,
             unheard: Unheard::default(),
             is_closed: false,
             heard: VecDeque::new(),
@@ -303,21 +314,27 @@ impl Listener {
     fn understand(&mut self, now_ms: i64) {
         while let Some(event) = self.transcriber.poll_event() {
             match event {
-                TranscriberEvent::Partial(text) => self.partial(&text),
+                TranscriberEvent::Partial(text) => self.partial(now_ms, &text),
                 TranscriberEvent::Final(text) => {
                     self.unheard.understood(false);
-                    self.finalised(&text);
+                    self.finalised(now_ms, &text);
                 }
+                TranscriberEvent::Late { told, text } => self.told_late(&told, &text),
                 TranscriberEvent::LikelyEnd(text) => {
                     let text = untold(self.told.as_ref(), &text);
                     self.probably_over(text);
                 }
                 TranscriberEvent::Resumed => self.went_on(),
                 TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, &text),
-                TranscriberEvent::Failed(failure) => self.lost(failure),
+                TranscriberEvent::Failed(failure) => self.lost(now_ms, failure),
             }
         }
-        self.heard.extend(self.unheard.tick(now_ms).map(Heard::Failed));
+        if let Some(failure) = self.unheard.tick(now_ms) {
+            self.heard.push_back(Heard::Failed(failure));
+            if let Some(turn) = &mut self.turn {
+                (turn.has_lost, turn.is_given_up) = (true, true);
+            }
+        }
         if self.probably_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(text) = self.turn.as_ref().map(Turn::text)
         {
@@ -335,13 +352,18 @@ impl Listener {
             } else {
                 self.await_late_results(&turn);
             }
+            self.last_until_ms = turn.voiced_until_ms;
+            if !turn.text().is_empty() {
+                self.unheard.told();
+            }
             self.heard.push_back(turn.over());
         }
     }
 
-    fn partial(&mut self, text: &str) {
+    fn partial(&mut self, now_ms: i64, text: &str) {
         let is_late = !self.late.is_empty();
         if let Some(turn) = self.turn.as_mut().filter(|_| !is_late) {
+            turn.told_ms = Some(now_ms);
             turn.partial = untold(self.told.as_ref(), text).trim().to_owned();
             let text = turn.text();
             if !text.is_empty() {
@@ -350,12 +372,13 @@ impl Listener {
         }
     }
 
-    fn finalised(&mut self, text: &str) {
+    fn finalised(&mut self, now_ms: i64, text: &str) {
         self.pending = self.pending.saturating_sub(1);
         if let Some(late) = self.late.pop_front() {
             return self.finalised_late(&late, text);
         }
         if let Some(turn) = &mut self.turn {
+            turn.told_ms = Some(now_ms);
             turn.partial.clear();
             join(&mut turn.words, text);
             if !text.trim().is_empty() {
@@ -366,7 +389,7 @@ impl Listener {
 
     /// The oldest utterance without a result was lost; where the provider detects turns, all of them. What was understood
     /// of it before is kept.
-    fn lost(&mut self, failure: SpeechFailure) {
+    fn lost(&mut self, now_ms: i64, failure: SpeechFailure) {
         let has_lost_all = self.transcriber.detects_turns();
         if has_lost_all {
             self.pending = self.pending.min(1);
@@ -376,7 +399,7 @@ impl Listener {
         let is_late = !self.late.is_empty();
         let kept = self.turn.as_mut().filter(|_| !is_late).map(|turn| std::mem::take(&mut turn.partial));
         let kept = kept.unwrap_or_default();
-        self.finalised(&kept);
+        self.finalised(now_ms, &kept);
         let failure = match kept.is_empty() {
             true => {
                 let (failure, was_speech) = self.unheard.lost(failure, has_lost_all);
@@ -438,17 +461,30 @@ impl Listener {
         let is_pending = self.pending > self.late.len();
         let text = turn.text();
         if is_pending && text.is_empty() {
-            return None;
+            return turn.is_given_up.then_some(turn.voiced_until_ms);
         }
         // A provider that detects turns decides; this is then only a backstop.
         let awaits_result = is_pending || self.transcriber.detects_turns();
         let so_far = TurnSoFar {
             voiced_until_ms: turn.voiced_until_ms,
             text: &text,
-            final_wait_ms: awaits_result.then(|| self.transcriber.final_wait_ms()),
+            final_wait_ms: awaits_result
+                .then(|| self.transcriber.final_wait_ms().max(self.wait_while_told_ms(turn))),
             language: &self.language,
         };
         Some(turn_ends_at_ms(self.patience, &so_far))
+    }
+
+    /// How long after the end of speech the result is awaited of a transcriber that tells words meanwhile.
+    fn wait_while_told_ms(&self, turn: &Turn) -> i64 {
+        match turn.told_ms {
+            // Its words come with the result.
+            Some(_) if !self.transcriber.has_words_meanwhile() => self.patience.max_ms,
+            Some(told_ms) if !self.transcriber.detects_turns() => {
+                (told_ms + STILL_TELLS_MS - turn.voiced_until_ms).min(self.patience.max_ms)
+            }
+            _ => 0,
+        }
     }
 
     /// When the turn has probably ended, if that is not reported yet.

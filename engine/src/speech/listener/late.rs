@@ -35,6 +35,20 @@ impl Listener {
         }
     }
 
+    /// Words came after the result of their utterance.
+    pub(super) fn told_late(&mut self, told: &str, text: &str) {
+        if let Some(turn) = &mut self.turn
+            && let Some(before) = turn.words.strip_suffix(told)
+        {
+            turn.words = before.trim_end().to_owned();
+            join(&mut turn.words, text);
+            self.heard.push_back(Heard::Words(turn.text()));
+            return;
+        }
+        let late = LateUtterance { told: told.to_owned(), until_ms: self.last_until_ms };
+        self.finalised_late(&late, text);
+    }
+
     /// The result of an utterance whose turn is over.
     pub(super) fn finalised_late(&mut self, late: &LateUtterance, text: &str) {
         let text = late.beyond(text);
