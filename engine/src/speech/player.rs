@@ -337,6 +337,13 @@ impl Player {
         self.is_paused
     }
 
+    /// Whether all audio so far of a line was heard, and more of it is to come.
+    pub fn is_starved(&mut self, now_ms: i64) -> bool {
+        self.advance(now_ms);
+        let has_begun = |line: &Line| line.heard_until_ms.is_some() && !line.is_complete;
+        self.unheard.is_empty() && self.lines.front().is_some_and(has_begun)
+    }
+
     /// How much audio of the lines was not heard yet, in ms; `None` while more audio of the last line is to come.
     pub fn left_ms(&mut self, now_ms: i64) -> Option<i64> {
         self.advance(now_ms);

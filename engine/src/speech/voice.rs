@@ -6,6 +6,7 @@ mod hearing;
 mod last_words;
 mod lines_heard;
 mod saying;
+mod trying_again;
 mod words_so_far;
 
 use std::collections::VecDeque;
@@ -95,7 +96,7 @@ pub enum VoiceEvent {
     VoiceBegan,
     /// It ended.
     VoiceEnded,
-    /// The playback of the lines being spoken is paused: the person may be talking over them.
+    /// The playback of the lines being spoken is paused: the person may be talking over them, or their audio is still to come.
     Paused,
     /// It goes on.
     Resumed,
@@ -134,6 +135,8 @@ pub struct Voice {
     /// Converts the audio of the line being synthesized.
     resampler: Option<(LineId, Resampler)>,
     person: PersonsVoice,
+    /// Whether the first line has nothing to play before its end.
+    is_starved: bool,
     /// Lines in a row whose synthesis failed before a sound was made.
     unvoiced_lines: u32,
     /// What was spoken lately, which may come back as echo.
@@ -163,6 +166,7 @@ impl Voice {
             line_begun: 0,
             resampler: None,
             person: PersonsVoice::default(),
+            is_starved: false,
             unvoiced_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
@@ -308,7 +312,11 @@ impl Voice {
             Mouth::Speech(synthesizer) => synthesizer.poll_timeout(),
             Mouth::Tone => None,
         };
-        [ear, mouth, self.player.poll_timeout(), self.person.resume_at_ms].into_iter().flatten().min()
+        let again_at_ms = self.given.held_until_ms();
+        [ear, mouth, self.player.poll_timeout(), self.person.resume_at_ms, again_at_ms]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether the assistant's speech is being played, or waits.
@@ -377,6 +385,7 @@ impl Voice {
         if let Some(open) = &mut self.open_line {
             open.is_cut = true;
         }
+        self.is_starved = false;
         let heard = permille_of(&self.lines, &progress);
         for line in std::mem::take(&mut self.lines) {
             self.given.drop_line(line.id);
@@ -413,18 +422,17 @@ impl Voice {
                 }
                 SynthesizerEvent::Failed { line, failure } => {
                     self.given.drop_line(line);
-                    let failure = self.count_unvoiced_line(line, failure);
-                    // What was synthesized is played. Its text ends there.
-                    self.audio_ended(line);
-                    if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
-                        open.is_cut = true;
-                    }
+                    let failure = match self.try_again(now_ms, line, &failure) {
+                        true => failure,
+                        false => self.line_failed(line, failure),
+                    };
                     self.events.push_back(VoiceEvent::Failed(failure));
                 }
             }
         }
         self.give_way(now_ms);
         self.report_spoken(now_ms);
+        self.note_starved(now_ms);
     }
 
     fn audio(&mut self, line: LineId, rate: Rate, samples: &[i16]) {
@@ -443,6 +451,16 @@ impl Voice {
         let ms = rate.ms_of(samples.len());
         self.unvoiced_lines = 0;
         self.with_line(line, |line| line.add_audio(ms));
+    }
+
+    /// What was synthesized of a line is played. Its text ends there.
+    fn line_failed(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
+        let failure = self.count_unvoiced_line(line, failure);
+        self.audio_ended(line);
+        if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
+            open.is_cut = true;
+        }
+        failure
     }
 
     /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
