@@ -3,6 +3,7 @@ mod closing;
 mod late;
 mod stalled;
 mod unheard;
+mod words;
 
 use std::collections::VecDeque;
 
@@ -14,11 +15,10 @@ use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
 use late::LateUtterance;
 use unheard::Unheard;
+use words::{count_words, join, untold};
 
 /// This much voice is somebody who wants to speak; less may be a cough.
 pub const WANTS_TO_SPEAK_MS: i64 = 200;
-/// A transcriber that told words so lately is at work: the result that it owes is awaited longer.
-const STILL_TELLS_MS: i64 = 1_000;
 /// After this much silence, and with a transcript, the turn has probably ended.
 const PROBABLY_ENDED_MS: i64 = 250;
 
@@ -112,36 +112,6 @@ impl Turn {
             true => Heard::NoWords,
             false => Heard::Said { text, duration_ms: until_ms - self.began_ms, until_ms },
         }
-    }
-}
-
-fn count_words(text: &str) -> usize {
-    text.split_whitespace().count()
-}
-
-/// The text after these words; `None` if it does not begin with them. Case and punctuation do not matter.
-fn words_after<'t>(words: &str, text: &'t str) -> Option<&'t str> {
-    let letters = |word: &str| -> String {
-        word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    words.split_whitespace().try_fold(text.trim_start(), |rest, word| {
-        let (first, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        (letters(first) == letters(word)).then(|| rest.trim_start())
-    })
-}
-
-/// What a provider tells beyond the words that were told before; all of it, if it does not begin with them.
-fn untold<'t>(told: Option<&String>, text: &'t str) -> &'t str {
-    told.and_then(|told| words_after(told, text)).unwrap_or(text)
-}
-
-fn join(text: &mut String, more: &str) {
-    let more = more.trim();
-    if !more.is_empty() {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(more);
     }
 }
 
@@ -473,18 +443,6 @@ impl Listener {
             language: &self.language,
         };
         Some(turn_ends_at_ms(self.patience, &so_far))
-    }
-
-    /// How long after the end of speech the result is awaited of a transcriber that tells words meanwhile.
-    fn wait_while_told_ms(&self, turn: &Turn) -> i64 {
-        match turn.told_ms {
-            // Its words come with the result.
-            Some(_) if !self.transcriber.has_words_meanwhile() => self.patience.max_ms,
-            Some(told_ms) if !self.transcriber.detects_turns() => {
-                (told_ms + STILL_TELLS_MS - turn.voiced_until_ms).min(self.patience.max_ms)
-            }
-            _ => 0,
-        }
     }
 
     /// When the turn has probably ended, if that is not reported yet.

@@ -28,9 +28,6 @@ use super::synthesizers;
 use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
-/// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
-const UNVOICED_LINES_MAX: u32 = 2;
-
 /// How the person is understood.
 pub enum Ear {
     /// The tone code.
@@ -451,26 +448,6 @@ impl Voice {
         let ms = rate.ms_of(samples.len());
         self.unvoiced_lines = 0;
         self.with_line(line, |line| line.add_audio(ms));
-    }
-
-    /// What was synthesized of a line is played. Its text ends there.
-    fn line_failed(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
-        let failure = self.count_unvoiced_line(line, failure);
-        self.audio_ended(line);
-        if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
-            open.is_cut = true;
-        }
-        failure
-    }
-
-    /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
-    fn count_unvoiced_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
-        if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
-            return failure;
-        }
-        self.unvoiced_lines += 1;
-        let is_temporary = failure.is_temporary && self.unvoiced_lines < UNVOICED_LINES_MAX;
-        SpeechFailure { is_temporary, ..failure }
     }
 
     /// All audio of a line has arrived.

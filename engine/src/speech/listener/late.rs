@@ -1,5 +1,9 @@
 //! Results that come after their turn is over: words that were not told with it are said, too.
-use super::{Heard, Listener, Turn, join, words_after};
+use super::words::{join, words_after};
+use super::{Heard, Listener, Turn};
+
+/// A transcriber that told words so lately is at work: the result that it owes is awaited longer.
+const STILL_TELLS_MS: i64 = 1_000;
 
 /// An utterance of a turn that is over, without its result.
 #[derive(Debug, Default)]
@@ -25,6 +29,18 @@ impl LateUtterance {
 }
 
 impl Listener {
+    /// How long after the end of speech the result is awaited of a transcriber that tells words meanwhile.
+    pub(super) fn wait_while_told_ms(&self, turn: &Turn) -> i64 {
+        match turn.told_ms {
+            // Its words come with the result.
+            Some(_) if !self.transcriber.has_words_meanwhile() => self.patience.max_ms,
+            Some(told_ms) if !self.transcriber.detects_turns() => {
+                (told_ms + STILL_TELLS_MS - turn.voiced_until_ms).min(self.patience.max_ms)
+            }
+            _ => 0,
+        }
+    }
+
     /// A turn is over. Its utterances without a result get one later.
     pub(super) fn await_late_results(&mut self, turn: &Turn) {
         let count = self.pending.saturating_sub(self.late.len());

@@ -1,4 +1,4 @@
-//! A line of which its voice made no sound is tried once more: the next line would be all that the person hears.
+//! A line whose voice fails: one of which no sound was made is tried once more, because the person would hear nothing.
 use super::Voice;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::spoken_line::SpokenLine;
@@ -6,6 +6,8 @@ use crate::speech::synthesizer::LineId;
 
 /// The pause before a voice is given a line again: it may be busy, or the connection was lost.
 const PAUSE_MS: i64 = 1_000;
+/// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
+const UNVOICED_LINES_MAX: u32 = 2;
 
 impl Voice {
     /// Gives the last line to its voice again after a moment, under a new id, if that may help. Whether it does.
@@ -26,5 +28,25 @@ impl Voice {
             None => self.given.end(self.last_line),
         }
         true
+    }
+
+    /// What was synthesized of a line is played. Its text ends there.
+    pub(super) fn line_failed(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
+        let failure = self.count_unvoiced_line(line, failure);
+        self.audio_ended(line);
+        if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
+            open.is_cut = true;
+        }
+        failure
+    }
+
+    /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
+    fn count_unvoiced_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
+        if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
+            return failure;
+        }
+        self.unvoiced_lines += 1;
+        let is_temporary = failure.is_temporary && self.unvoiced_lines < UNVOICED_LINES_MAX;
+        SpeechFailure { is_temporary, ..failure }
     }
 }
