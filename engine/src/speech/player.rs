@@ -165,6 +165,11 @@ impl Player {
         self.extend_last_line();
     }
 
+    /// Forgets the samples of the last line that do not fill a frame.
+    pub fn drop_partial(&mut self) {
+        self.partial.clear();
+    }
+
     /// The line has no more audio. Its last frame is filled with silence.
     pub fn finish_line(&mut self, line: LineId) {
         let Some(last) = self.lines.iter_mut().find(|known| known.id == line) else { return };

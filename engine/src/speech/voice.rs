@@ -453,6 +453,8 @@ impl Voice {
     /// All audio of a line has arrived.
     fn audio_ended(&mut self, line: LineId) {
         match self.resampler.take() {
+            // A rest of some ms, long after the sound ended, is none.
+            Some((id, _)) if id == line && self.is_starved => self.player.drop_partial(),
             Some((id, mut resampler)) if id == line => {
                 let rest = resampler.flush();
                 self.player.add_audio(line, &rest);

@@ -169,6 +169,18 @@ fn a_line_that_waits_for_its_audio_is_paused_where_its_sound_ended() {
     voice.tick(1_500);
     voice.arrived(1_600, service, id, Arrival::Body(vec![0; 4_800].into()));
     assert_eq!(events(&mut voice), [VoiceEvent::Resumed]);
+
+    // All of it was heard, and its end is told much later.
+    let mut voice = spoken();
+    voice.say(0, "One moment.");
+    let id = answer(&mut voice, 0, 200);
+    voice.arrived(0, service, id, Arrival::Body(vec![1; 100].into()));
+    let outputs: Vec<_> = std::iter::from_fn(|| voice.poll_output(0)).collect();
+    let Some(PlayerOutput::Mark(mark)) = outputs.last() else { panic!("{outputs:?}") };
+    voice.played(100, *mark);
+    voice.arrived(4_000, service, id, Arrival::End);
+    assert_eq!(voice.poll_output(4_000), None);
+    assert_eq!(events(&mut voice).pop(), Some(VoiceEvent::Spoken { until_ms: Some(100) }));
 }
 
 #[test]
