@@ -74,6 +74,8 @@ struct Turn {
     partial: String,
     /// Whether [`Heard::ProbablySaid`] was reported and not taken back.
     is_probably_over: bool,
+    /// When its first speech ended.
+    first_ended_ms: Option<i64>,
     /// When the transcriber last told words of it.
     told_ms: Option<i64>,
     /// Whether the transcriber lost something that the person said in it.
@@ -92,6 +94,7 @@ impl Turn {
             words: String::new(),
             partial: String::new(),
             is_probably_over: false,
+            first_ended_ms: None,
             told_ms: None,
             has_lost: false,
             is_given_up: false,
@@ -228,8 +231,13 @@ impl Listener {
     /// When [`tick`](Self::tick) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        let own =
-            [self.turn_ends_at_ms(), self.probably_ends_at_ms(), self.stalls_at_ms(), self.unheard.due()];
+        let own = [
+            self.turn_ends_at_ms(),
+            self.probably_ends_at_ms(),
+            self.stalls_at_ms(),
+            self.gives_up_at_ms(),
+            self.unheard.due(),
+        ];
         self.transcriber.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 
@@ -274,6 +282,9 @@ impl Listener {
         if let Some(turn) = &mut self.turn {
             turn.is_voiced = false;
             turn.voiced_until_ms = ended_ms;
+            if ended_ms - turn.began_ms >= WANTS_TO_SPEAK_MS {
+                turn.first_ended_ms.get_or_insert(ended_ms);
+            }
             if turn.is_announced {
                 self.heard.push_back(Heard::VoiceEnded);
             }
@@ -299,11 +310,11 @@ impl Listener {
                 TranscriberEvent::Failed(failure) => self.lost(now_ms, failure),
             }
         }
-        if let Some(failure) = self.unheard.tick(now_ms) {
-            self.heard.push_back(Heard::Failed(failure));
-            if let Some(turn) = &mut self.turn {
-                (turn.has_lost, turn.is_given_up) = (true, true);
-            }
+        self.heard.extend(self.unheard.tick(now_ms).map(Heard::Failed));
+        if self.gives_up_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
+            && let Some(turn) = &mut self.turn
+        {
+            (turn.has_lost, turn.is_given_up) = (true, true);
         }
         if self.probably_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(text) = self.turn.as_ref().map(Turn::text)

@@ -1,4 +1,5 @@
 //! Results that come after their turn is over: words that were not told with it are said, too.
+use super::unheard::LATE_MS;
 use super::words::{join, words_after};
 use super::{Heard, Listener, Turn};
 
@@ -29,6 +30,13 @@ impl LateUtterance {
 }
 
 impl Listener {
+    /// When the words of a turn are awaited no more: the person is asked for them again, whatever is still tried.
+    pub(super) fn gives_up_at_ms(&self) -> Option<i64> {
+        let is_awaited = |turn: &&Turn| !turn.is_given_up && turn.text().is_empty() && !self.is_closed;
+        let turn = self.turn.as_ref().filter(is_awaited).filter(|_| self.pending > self.late.len());
+        Some(turn?.first_ended_ms? + LATE_MS)
+    }
+
     /// How long after the end of speech the result is awaited of a transcriber that tells words meanwhile.
     pub(super) fn wait_while_told_ms(&self, turn: &Turn) -> i64 {
         match turn.told_ms {

@@ -231,6 +231,18 @@ fn who_speaks_in_vain_is_not_left_waiting() {
 }
 
 #[test]
+fn a_loss_before_others_does_not_keep_the_person_waiting() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.hear(5_000, false);
+    scene.hear(1_000, true);
+    scene.hear(2_000, false);
+    scene.transcribed(lost());
+    scene.hear(4_500, false);
+    assert!(scene.heard.iter().any(|(_, heard)| *heard == Heard::NotUnderstood), "{:?}", scene.heard);
+}
+
+#[test]
 fn who_still_speaks_when_their_words_are_given_up_is_asked_again_afterwards() {
     let mut scene = Scene::new();
     scene.hear(1_000, true);

@@ -11,7 +11,7 @@ use crate::speech::exchange::{SpeechFailure, SpeechFault};
 const LOST_MAX: u32 = 2;
 /// Speech without a result for so long is lost to whoever waits for an answer, even if the transcriber is still being asked.
 /// A request has time to fail, and the one that repeats it to be answered.
-const LATE_MS: i64 = 12_000;
+pub(super) const LATE_MS: i64 = 12_000;
 /// Less sound may be a cough.
 const SPEECH_MS_MIN: i64 = super::WANTS_TO_SPEAK_MS;
 

@@ -51,7 +51,8 @@ impl Voice {
     /// Reports when a line has nothing to play before its end, and when it goes on: if it is cut then, its sound had ended.
     pub(super) fn note_starved(&mut self, now_ms: i64) {
         let is_starved = self.player.is_starved(now_ms) && !self.player.is_paused();
-        if std::mem::replace(&mut self.is_starved, is_starved) != is_starved && !self.player.is_paused() {
+        let has_changed = std::mem::replace(&mut self.is_starved, is_starved) != is_starved;
+        if has_changed && !self.player.is_paused() && self.is_speaking() {
             self.events.push_back(if is_starved { VoiceEvent::Paused } else { VoiceEvent::Resumed });
         }
     }

@@ -138,6 +138,15 @@ fn a_line_whose_voice_fails_before_a_sound_is_tried_once_more() {
             "{told:?}"
         );
         assert!(!voice.is_speaking());
+        // The second line without a sound is the last.
+        if !is_complete {
+            voice.say(2_000, "");
+        }
+        voice.say(2_000, "Hello?");
+        answer(&mut voice, 2_000, 500);
+        answer(&mut voice, 2_000, 500);
+        let told = events(&mut voice);
+        assert!(matches!(&told[..], [VoiceEvent::Failed(failure), ..] if !failure.is_temporary), "{told:?}");
     }
     let mut voice = spoken();
     voice.say_part(0, "How can ");

@@ -12,10 +12,11 @@ const UNVOICED_LINES_MAX: u32 = 2;
 impl Voice {
     /// Gives the last line to its voice again after a moment, under a new id, if that may help. Whether it does.
     pub(super) fn try_again(&mut self, now_ms: i64, line: LineId, failure: &SpeechFailure) -> bool {
-        let may_help = |last: &&mut SpokenLine| {
-            last.id == line && !last.has_audio() && !last.is_tried_again && failure.is_temporary
-        };
-        let Some(last) = self.lines.back_mut().filter(may_help) else { return false };
+        let may_help = |last: &&mut SpokenLine| last.id == line && !last.has_audio() && !last.is_tried_again;
+        // A second line without a sound is the last.
+        let is_first = self.unvoiced_lines + 1 < UNVOICED_LINES_MAX && failure.is_temporary;
+        let Some(last) = self.lines.back_mut().filter(may_help).filter(|_| is_first) else { return false };
+        self.unvoiced_lines += 1;
         self.last_line += 1;
         (last.id, last.is_tried_again) = (self.last_line, true);
         self.turn_clock.line_renamed(line, self.last_line);
@@ -42,10 +43,9 @@ impl Voice {
 
     /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
     fn count_unvoiced_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
-        if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
-            return failure;
-        }
-        self.unvoiced_lines += 1;
+        let unvoiced = self.lines.iter().find(|known| known.id == line && !known.has_audio());
+        let Some(unvoiced) = unvoiced else { return failure };
+        self.unvoiced_lines += u32::from(!unvoiced.is_tried_again);
         let is_temporary = failure.is_temporary && self.unvoiced_lines < UNVOICED_LINES_MAX;
         SpeechFailure { is_temporary, ..failure }
     }
