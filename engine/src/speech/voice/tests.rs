@@ -189,7 +189,7 @@ fn a_line_that_waits_for_its_audio_is_paused_where_its_sound_ended() {
     voice.played(100, *mark);
     voice.arrived(4_000, service, id, Arrival::End);
     assert_eq!(voice.poll_output(4_000), None);
-    assert_eq!(events(&mut voice).pop(), Some(VoiceEvent::Spoken { until_ms: Some(100) }));
+    assert_eq!(events(&mut voice).pop(), Some(VoiceEvent::Spoken { until_ms: Some(80) }));
 }
 
 #[test]
