@@ -180,7 +180,9 @@ fn a_caller_whom_no_transcriber_understands_ends_the_call() {
         let is_pending = |said: &&&str| said.ends_with("when the call was over");
         let told = &rows[..rows.len() - usize::from(rows.last().filter(is_pending).is_some())];
         let (last, before) = told.split_last().unwrap();
-        let is_late = |said: &str| said == "The transcriber did not answer within 12 s";
+        // What is tried again meanwhile may fail in another way.
+        let is_late =
+            |said: &str| said.contains("did not answer with") || said.contains("did not answer in time");
         assert!(
             before.iter().all(|said| is_late(said) || is(said, row, transcriber)),
             "{transcriber}: {rows:?}"
