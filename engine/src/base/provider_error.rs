@@ -66,6 +66,7 @@ impl ProviderError {
         }
         match self.status {
             Some(401 | 403) => ErrorClass::Credentials,
+            Some(402) => ErrorClass::Quota,
             Some(429) => ErrorClass::RateLimit,
             Some(408) => ErrorClass::Timeout,
             // 409 is documented as a temporary conflict.
@@ -269,6 +270,7 @@ mod tests {
         };
         assert_eq!(class(Some(429), ""), ErrorClass::RateLimit);
         assert_eq!(class(Some(429), "insufficient_quota"), ErrorClass::Quota);
+        assert_eq!(class(Some(402), ""), ErrorClass::Quota);
         assert_eq!(class(Some(401), ""), ErrorClass::Credentials);
         assert_eq!(class(Some(404), ""), ErrorClass::Request);
         assert_eq!(class(Some(409), ""), ErrorClass::Unavailable);

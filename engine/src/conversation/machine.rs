@@ -219,7 +219,7 @@ impl Conversation {
             Input::Note { text } => self.note(text),
             Input::Tick => self.time_passed(),
             Input::LineBegan { at_ms } => self.line_began(at_ms),
-            Input::Paused => self.paused_ms = Some(self.offset_ms),
+            Input::Paused => self.paused_ms = self.paused_ms.or(Some(self.offset_ms)),
             Input::Resumed => self.paused_ms = None,
             Input::Spoken { until_ms } => self.spoken(until_ms),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),

@@ -58,6 +58,7 @@ enum Done {
     Model {
         request: u64,
         asked: Asked<AssistantReply>,
+        is_cut_short: bool,
     },
     Tool(ToolAnswer),
 }
@@ -360,8 +361,9 @@ impl<'a> Drive<'a> {
                 if let Some(Thinking { request, question }) = thinking {
                     let request = *request;
                     if let Poll::Ready(asked) = question.answer.as_mut().poll(context) {
+                        let is_cut_short = question.written.is_cut_short();
                         *thinking = None;
-                        return Poll::Ready(Done::Model { request, asked });
+                        return Poll::Ready(Done::Model { request, asked, is_cut_short });
                     }
                     if question.written.take_beginning() {
                         return Poll::Ready(Done::Began);
@@ -398,13 +400,21 @@ impl<'a> Drive<'a> {
             Done::Text { request, text } => {
                 self.handle(Input::AssistantText { request, text });
             }
-            Done::Model { request, asked } => {
+            Done::Model { request, asked, is_cut_short } => {
                 // The row was stored when the line began, and then as far as it was heard.
                 let written = self.conversation.being_written();
                 self.saved_rows = written.map_or(self.saved_rows, |row| row.min(self.saved_rows));
                 self.spent.add(asked.cost);
                 match asked.answer {
-                    Ok(reply) => self.handle(Input::AssistantReply { request, reply }),
+                    Ok(reply) => {
+                        self.handle(Input::AssistantReply { request, reply });
+                        if is_cut_short {
+                            self.note(
+                                "The assistant's model reached its token limit in the middle of its answer"
+                                    .to_owned(),
+                            );
+                        }
+                    }
                     Err(failure) => {
                         let message = format!("The assistant's model failed: {}", failure.message);
                         if self.conversation.being_written().is_none() {

@@ -2,6 +2,7 @@
 use crate::base::setting::Secret;
 use crate::speech::audio::Rate;
 use crate::speech::end_of_turn::Patience;
+use crate::speech::language::primary_language;
 use crate::speech::listener::Listener;
 use crate::speech::settings::{SpeechApi, SpeechCatalog, TONE};
 use crate::speech::synthesizer::Synthesizer;
@@ -86,7 +87,7 @@ fn synthesizer(
         api_key: provider.api_key.clone(),
         model: speech.voices.get(voice).and_then(|settings| settings.model.clone()).or(default_model),
         voice: name.to_owned(),
-        language: Some(language.to_owned()).filter(|language| !language.is_empty()),
+        language: primary_language(language),
         speed: ((speed - 1.0).abs() > f64::EPSILON).then_some(speed),
     };
     Some(synthesizers::new(provider.api, settings))

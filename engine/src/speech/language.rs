@@ -61,6 +61,13 @@ pub fn not_understood(language: &str) -> &'static str {
     in_language(NOT_UNDERSTOOD, language).unwrap_or("Sorry, I did not catch that. Could you say it again?")
 }
 
+/// `en` of `en-US`; `None` without a language.
+#[must_use]
+pub fn primary_language(tag: &str) -> Option<String> {
+    let primary = tag.split(['-', '_']).next().unwrap_or_default();
+    (!primary.is_empty()).then(|| primary.to_ascii_lowercase())
+}
+
 fn in_language<'t>(texts: &[(&str, &'t str)], language: &str) -> Option<&'t str> {
     let primary = language.split('-').next().unwrap_or_default();
     texts.iter().find(|(tag, _)| tag.eq_ignore_ascii_case(primary)).map(|(_, text)| *text)

@@ -3,6 +3,7 @@ mod closing;
 mod late;
 mod stalled;
 mod unheard;
+mod words;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
 use late::LateUtterance;
 use unheard::Unheard;
+use words::{count_words, join, untold};
 
 /// This much voice is somebody who wants to speak; less may be a cough.
 pub const WANTS_TO_SPEAK_MS: i64 = 200;
@@ -72,8 +74,14 @@ struct Turn {
     partial: String,
     /// Whether [`Heard::ProbablySaid`] was reported and not taken back.
     is_probably_over: bool,
+    /// When its first speech ended.
+    first_ended_ms: Option<i64>,
+    /// When the transcriber last told words of it.
+    told_ms: Option<i64>,
     /// Whether the transcriber lost something that the person said in it.
     has_lost: bool,
+    /// Whether its words are awaited no more.
+    is_given_up: bool,
 }
 
 impl Turn {
@@ -86,7 +94,10 @@ impl Turn {
             words: String::new(),
             partial: String::new(),
             is_probably_over: false,
+            first_ended_ms: None,
+            told_ms: None,
             has_lost: false,
+            is_given_up: false,
         }
     }
 
@@ -104,36 +115,6 @@ impl Turn {
             true => Heard::NoWords,
             false => Heard::Said { text, duration_ms: until_ms - self.began_ms, until_ms },
         }
-    }
-}
-
-fn count_words(text: &str) -> usize {
-    text.split_whitespace().count()
-}
-
-/// The text after these words; `None` if it does not begin with them. Case and punctuation do not matter.
-fn words_after<'t>(words: &str, text: &'t str) -> Option<&'t str> {
-    let letters = |word: &str| -> String {
-        word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    words.split_whitespace().try_fold(text.trim_start(), |rest, word| {
-        let (first, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        (letters(first) == letters(word)).then(|| rest.trim_start())
-    })
-}
-
-/// What a provider tells beyond the words that were told before; all of it, if it does not begin with them.
-fn untold<'t>(told: Option<&String>, text: &'t str) -> &'t str {
-    told.and_then(|told| words_after(told, text)).unwrap_or(text)
-}
-
-fn join(text: &mut String, more: &str) {
-    let more = more.trim();
-    if !more.is_empty() {
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(more);
     }
 }
 
@@ -158,6 +139,8 @@ pub struct Listener {
     told: Option<String>,
     /// How much voice there had been when the provider ended a turn in the middle of it.
     ended_in_voice_ms: Option<i64>,
+    /// When the last voice of the latest turn that is over was.
+    last_until_ms: i64,
     unheard: Unheard,
     /// The call has ended: nothing but results ends the turn.
     is_closed: bool,
@@ -182,6 +165,7 @@ impl Listener {
             late: VecDeque::new(),
             told: None,
             ended_in_voice_ms: None,
+            last_until_ms: 0,
             unheard: Unheard::default(),
             is_closed: false,
             heard: VecDeque::new(),
@@ -247,8 +231,13 @@ impl Listener {
     /// When [`tick`](Self::tick) is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<i64> {
-        let own =
-            [self.turn_ends_at_ms(), self.probably_ends_at_ms(), self.stalls_at_ms(), self.unheard.due()];
+        let own = [
+            self.turn_ends_at_ms(),
+            self.probably_ends_at_ms(),
+            self.stalls_at_ms(),
+            self.gives_up_at_ms(),
+            self.unheard.due(),
+        ];
         self.transcriber.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 
@@ -293,6 +282,9 @@ impl Listener {
         if let Some(turn) = &mut self.turn {
             turn.is_voiced = false;
             turn.voiced_until_ms = ended_ms;
+            if ended_ms - turn.began_ms >= WANTS_TO_SPEAK_MS {
+                turn.first_ended_ms.get_or_insert(ended_ms);
+            }
             if turn.is_announced {
                 self.heard.push_back(Heard::VoiceEnded);
             }
@@ -303,21 +295,27 @@ impl Listener {
     fn understand(&mut self, now_ms: i64) {
         while let Some(event) = self.transcriber.poll_event() {
             match event {
-                TranscriberEvent::Partial(text) => self.partial(&text),
+                TranscriberEvent::Partial(text) => self.partial(now_ms, &text),
                 TranscriberEvent::Final(text) => {
                     self.unheard.understood(false);
-                    self.finalised(&text);
+                    self.finalised(now_ms, &text);
                 }
+                TranscriberEvent::Late { told, text } => self.told_late(&told, &text),
                 TranscriberEvent::LikelyEnd(text) => {
                     let text = untold(self.told.as_ref(), &text);
                     self.probably_over(text);
                 }
                 TranscriberEvent::Resumed => self.went_on(),
                 TranscriberEvent::TurnEnded(text) => self.turn_ended(now_ms, &text),
-                TranscriberEvent::Failed(failure) => self.lost(failure),
+                TranscriberEvent::Failed(failure) => self.lost(now_ms, failure),
             }
         }
         self.heard.extend(self.unheard.tick(now_ms).map(Heard::Failed));
+        if self.gives_up_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
+            && let Some(turn) = &mut self.turn
+        {
+            (turn.has_lost, turn.is_given_up) = (true, true);
+        }
         if self.probably_ends_at_ms().is_some_and(|at_ms| now_ms >= at_ms)
             && let Some(text) = self.turn.as_ref().map(Turn::text)
         {
@@ -335,13 +333,18 @@ impl Listener {
             } else {
                 self.await_late_results(&turn);
             }
+            self.last_until_ms = turn.voiced_until_ms;
+            if !turn.text().is_empty() {
+                self.unheard.told();
+            }
             self.heard.push_back(turn.over());
         }
     }
 
-    fn partial(&mut self, text: &str) {
+    fn partial(&mut self, now_ms: i64, text: &str) {
         let is_late = !self.late.is_empty();
         if let Some(turn) = self.turn.as_mut().filter(|_| !is_late) {
+            turn.told_ms = Some(now_ms);
             turn.partial = untold(self.told.as_ref(), text).trim().to_owned();
             let text = turn.text();
             if !text.is_empty() {
@@ -350,12 +353,13 @@ impl Listener {
         }
     }
 
-    fn finalised(&mut self, text: &str) {
+    fn finalised(&mut self, now_ms: i64, text: &str) {
         self.pending = self.pending.saturating_sub(1);
         if let Some(late) = self.late.pop_front() {
             return self.finalised_late(&late, text);
         }
         if let Some(turn) = &mut self.turn {
+            turn.told_ms = Some(now_ms);
             turn.partial.clear();
             join(&mut turn.words, text);
             if !text.trim().is_empty() {
@@ -366,7 +370,7 @@ impl Listener {
 
     /// The oldest utterance without a result was lost; where the provider detects turns, all of them. What was understood
     /// of it before is kept.
-    fn lost(&mut self, failure: SpeechFailure) {
+    fn lost(&mut self, now_ms: i64, failure: SpeechFailure) {
         let has_lost_all = self.transcriber.detects_turns();
         if has_lost_all {
             self.pending = self.pending.min(1);
@@ -376,7 +380,7 @@ impl Listener {
         let is_late = !self.late.is_empty();
         let kept = self.turn.as_mut().filter(|_| !is_late).map(|turn| std::mem::take(&mut turn.partial));
         let kept = kept.unwrap_or_default();
-        self.finalised(&kept);
+        self.finalised(now_ms, &kept);
         let failure = match kept.is_empty() {
             true => {
                 let (failure, was_speech) = self.unheard.lost(failure, has_lost_all);
@@ -438,14 +442,15 @@ impl Listener {
         let is_pending = self.pending > self.late.len();
         let text = turn.text();
         if is_pending && text.is_empty() {
-            return None;
+            return turn.is_given_up.then_some(turn.voiced_until_ms);
         }
         // A provider that detects turns decides; this is then only a backstop.
         let awaits_result = is_pending || self.transcriber.detects_turns();
         let so_far = TurnSoFar {
             voiced_until_ms: turn.voiced_until_ms,
             text: &text,
-            final_wait_ms: awaits_result.then(|| self.transcriber.final_wait_ms()),
+            final_wait_ms: awaits_result
+                .then(|| self.transcriber.final_wait_ms().max(self.wait_while_told_ms(turn))),
             language: &self.language,
         };
         Some(turn_ends_at_ms(self.patience, &so_far))

@@ -201,6 +201,11 @@ impl Player {
         self.extend_last_line();
     }
 
+    /// Forgets the samples of the last line that do not fill a frame.
+    pub fn drop_partial(&mut self) {
+        self.partial.clear();
+    }
+
     /// The line has no more audio. Its last frame is filled with silence.
     pub fn finish_line(&mut self, line: LineId) {
         let Some(last) = self.lines.iter_mut().find(|known| known.id == line) else { return };
@@ -372,6 +377,13 @@ impl Player {
     #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.is_paused
+    }
+
+    /// Whether all audio so far of a line was heard, and more of it is to come.
+    pub fn is_starved(&mut self, now_ms: i64) -> bool {
+        self.advance(now_ms);
+        let has_begun = |line: &Line| line.heard_until_ms.is_some() && !line.is_complete;
+        self.unheard.is_empty() && self.lines.front().is_some_and(has_begun)
     }
 
     /// How much audio of the lines was not heard yet, in ms; `None` while more audio of the last line is to come.

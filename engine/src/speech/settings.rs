@@ -179,8 +179,9 @@ impl SpeechCatalog {
     #[must_use]
     pub fn speaker<'a>(&'a self, voice: &'a str) -> Option<(&'a SpeechProvider, &'a str)> {
         let (provider, name) = voice.split_once('/')?;
-        // In lists, `*` stands for any name.
-        (!["", "*"].contains(&name)).then_some((self.providers.get(provider)?, name))
+        // As a part of an address, dots would lead elsewhere. In lists, `*` stands for any name.
+        let is_plain = name != "*" && name.split('/').all(|part| !["", ".", ".."].contains(&part));
+        (is_plain && !name.contains(char::is_control)).then_some((self.providers.get(provider)?, name))
     }
 
     /// The provider of a transcriber (`provider/name`), if it can hear.
@@ -380,6 +381,9 @@ mod tests {
         assert_eq!(of("local/af_heart", ""), None);
         assert_eq!(of("local/af_heart", "local/whisper"), Some("local/whisper".to_owned()));
         assert_eq!(of("local/af_heart", "elevenlabs/x"), None);
+        for name in ["", "..", ".", "a/../b", "a\u{7}"] {
+            assert_eq!(of(&format!("local/{name}"), "deepgram/nova-3"), None, "{name:?}");
+        }
         assert_eq!(of(BROWSER, ""), None);
         assert_eq!(of("nobody/x", "local/whisper"), None);
         let speech = catalog(&[deepgram, default]).unwrap();

@@ -94,7 +94,12 @@ impl<'a> Scanner<'a> {
         if is_silent(next) {
             return self.skip(next.len_utf8());
         }
-        if self.link(next) || self.mark(next) || (self.is_english && self.in_words(next)) {
+        if self.link(next)
+            || self.tag(next)
+            || self.entity(next)
+            || self.mark(next)
+            || (self.is_english && self.in_words(next))
+        {
             return;
         }
         self.copy(next.len_utf8());
@@ -190,6 +195,31 @@ impl<'a> Scanner<'a> {
         true
     }
 
+    /// Takes a tag of HTML or SSML: voices that do not know it read it out.
+    fn tag(&mut self, next: char) -> bool {
+        let rest = self.rest();
+        let Some(end) = rest.find('>').filter(|_| next == '<') else { return false };
+        let inside = rest[1..end].trim_start_matches('/').trim_end_matches('/');
+        let (name, attributes) = inside.split_once(char::is_whitespace).unwrap_or((inside, ""));
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-:".contains(c));
+        let is_tag = is_name && (attributes.trim().is_empty() || attributes.contains('='));
+        if is_tag {
+            self.skip(end + 1);
+        }
+        is_tag
+    }
+
+    /// Says a character that is written as in HTML.
+    fn entity(&mut self, next: char) -> bool {
+        let known = [("&amp;", "&"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&nbsp;", " ")];
+        let found = known.iter().find(|(entity, _)| next == '&' && self.rest().starts_with(entity));
+        let Some((entity, character)) = found else { return false };
+        let is_word = *character == "&" && self.is_english;
+        self.say(if is_word { "and" } else { character }, entity.len());
+        true
+    }
+
     /// Takes signs of emphasis and code. They touch a word on one side only; others are part of the text (`3 * 4`,
     /// `snake_case`).
     fn mark(&mut self, next: char) -> bool {
@@ -276,11 +306,13 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether a character is an emoji or only changes how another one looks.
+/// Whether a character is an emoji, only changes how another one looks, or controls something.
 const fn is_silent(character: char) -> bool {
     matches!(
         character,
-        '\u{1f000}'..='\u{1fbff}'
+        '\u{0}'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{1f000}'..='\u{1fbff}'
             | '\u{2600}'..='\u{27bf}'
             | '\u{2b00}'..='\u{2bff}'
             | '\u{fe00}'..='\u{fe0f}'

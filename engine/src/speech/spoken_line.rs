@@ -13,9 +13,13 @@ pub struct SpokenLine {
     pub id: LineId,
     /// Whether it is complete and has nothing to speak: it gets no audio.
     pub is_wordless: bool,
+    /// Whether it was given to its voice a second time.
+    pub is_tried_again: bool,
     /// Empty if the text passes evenly with the audio.
     parts: Vec<SpokenPart>,
     words: Vec<WordTime>,
+    /// How many of the words the audio has reached.
+    reached: usize,
     /// The audio so far, in ms.
     audio_ms: i64,
 }
@@ -25,7 +29,15 @@ impl SpokenLine {
     /// [parts](Self::add_text).
     #[must_use]
     pub const fn new(id: LineId) -> Self {
-        Self { id, is_wordless: false, parts: Vec::new(), words: Vec::new(), audio_ms: 0 }
+        Self {
+            id,
+            is_wordless: false,
+            is_tried_again: false,
+            parts: Vec::new(),
+            words: Vec::new(),
+            reached: 0,
+            audio_ms: 0,
+        }
     }
 
     /// Adds text that ends with a sentence. Returns the texts to synthesize one after the other; empty ones have nothing to
@@ -42,6 +54,11 @@ impl SpokenLine {
             is_complete: false,
         }));
         self.parts.iter().skip(before).map(|part| part.spoken.text())
+    }
+
+    /// The texts to synthesize so far, without those that have nothing to speak.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| part.spoken.text()).filter(|text| !text.trim().is_empty())
     }
 
     /// Whether a voice has something to say of its text so far.
@@ -63,14 +80,23 @@ impl SpokenLine {
         if let Some(part) = self.parts.iter_mut().find(|part| !part.is_complete) {
             part.audio_ms = self.audio_ms - before;
         }
+        self.reach();
     }
 
-    /// When its words are spoken.
+    /// When its words are spoken. They may be told before their audio, which may never come.
     pub fn add_words(&mut self, words: Vec<WordTime>) {
-        for word in &words {
+        self.words.extend(words);
+        self.reach();
+    }
+
+    /// Ends the parts whose words the audio has reached.
+    fn reach(&mut self) {
+        while let Some(word) =
+            self.words.get(self.reached).filter(|word| word.end_ms <= self.audio_ms).copied()
+        {
+            self.reached += 1;
             self.part_ends(word.text_end, word.end_ms);
         }
-        self.words.extend(words);
     }
 
     /// The audio so far speaks the text up to here.
@@ -123,5 +149,28 @@ impl SpokenLine {
             }
             before += part.audio_ms;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_whose_audio_never_came_were_not_heard() {
+        let mut line = SpokenLine::new(1);
+        let text = "We open at ten.";
+        assert_eq!(line.add_text(text, "en").collect::<Vec<_>>(), [text]);
+        let word = |text_end, end_ms| WordTime { text_end, end_ms };
+        line.add_words(vec![word(2, 200), word(7, 500), word(10, 700), word(15, 1_000)]);
+        let heard = |line: &SpokenLine, ms| {
+            let progress =
+                LineProgress { line: 1, heard_ms: ms, audio_ms: ms, is_complete: true, heard_until_ms: None };
+            line.heard_permille(Some(progress)) as usize * text.len() / 1_000
+        };
+        line.add_audio(600);
+        assert_eq!(heard(&line, 600), "We open".len());
+        line.add_audio(400);
+        assert_eq!(heard(&line, 1_000), text.len());
     }
 }

@@ -43,7 +43,7 @@ pub struct SynthesizerSettings {
     pub model: Option<String>,
     /// The voice, by the provider's name or id.
     pub voice: String,
-    /// The language of the text (`en`, `de`, …), where the provider can be told.
+    /// The language of the text without its region (`en`, `de`, …), where the provider can be told.
     pub language: Option<String>,
     /// The speed of speech; 1 is the voice's own.
     pub speed: Option<f64>,

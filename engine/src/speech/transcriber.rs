@@ -78,6 +78,13 @@ pub enum TranscriberEvent {
     Partial(String),
     /// The words of the oldest utterance without a result; empty when it had none.
     Final(String),
+    /// All words of an utterance that had its result before: the provider told them only now.
+    Late {
+        /// The words that were its result.
+        told: String,
+        /// The words that it has now; never empty.
+        text: String,
+    },
     /// The provider expects that the turn is over, with its words so far.
     LikelyEnd(String),
     /// The person went on after [`TranscriberEvent::LikelyEnd`].

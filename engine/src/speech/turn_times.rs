@@ -98,6 +98,13 @@ impl TurnClock {
         }
     }
 
+    /// A line has another id now.
+    pub fn line_renamed(&mut self, before: LineId, line: LineId) {
+        if self.answer == Answer::Audio(before) {
+            self.answer = Answer::Audio(line);
+        }
+    }
+
     /// Audio of this line is there.
     pub fn audio_arrived(&mut self, line: LineId, now_ms: i64) {
         if self.answer == Answer::Audio(line)

@@ -6,6 +6,7 @@ mod hearing;
 mod last_words;
 mod lines_heard;
 mod saying;
+mod trying_again;
 mod words_so_far;
 
 use std::collections::VecDeque;
@@ -26,9 +27,6 @@ use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
 use super::synthesizers;
 use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
-
-/// After so many lines in a row of which no sound was made, nobody is listening any more: speech has failed for good.
-const UNVOICED_LINES_MAX: u32 = 2;
 
 /// How the person is understood.
 pub enum Ear {
@@ -95,7 +93,7 @@ pub enum VoiceEvent {
     VoiceBegan,
     /// It ended.
     VoiceEnded,
-    /// The playback of the lines being spoken is paused: the person may be talking over them.
+    /// The playback of the lines being spoken is paused: the person may be talking over them, or their audio is still to come.
     Paused,
     /// It goes on.
     Resumed,
@@ -134,6 +132,8 @@ pub struct Voice {
     /// Converts the audio of the line being synthesized.
     resampler: Option<(LineId, Resampler)>,
     person: PersonsVoice,
+    /// Whether the first line has nothing to play before its end.
+    is_starved: bool,
     /// Lines in a row whose synthesis failed before a sound was made.
     unvoiced_lines: u32,
     /// What was spoken lately, which may come back as echo.
@@ -163,6 +163,7 @@ impl Voice {
             line_begun: 0,
             resampler: None,
             person: PersonsVoice::default(),
+            is_starved: false,
             unvoiced_lines: 0,
             spoken_text: String::new(),
             turn_clock: TurnClock::default(),
@@ -308,7 +309,11 @@ impl Voice {
             Mouth::Speech(synthesizer) => synthesizer.poll_timeout(),
             Mouth::Tone => None,
         };
-        [ear, mouth, self.player.poll_timeout(), self.person.resume_at_ms].into_iter().flatten().min()
+        let again_at_ms = self.given.held_until_ms();
+        [ear, mouth, self.player.poll_timeout(), self.person.resume_at_ms, again_at_ms]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether the assistant's speech is being played, or waits.
@@ -377,6 +382,7 @@ impl Voice {
         if let Some(open) = &mut self.open_line {
             open.is_cut = true;
         }
+        self.is_starved = false;
         let heard = permille_of(&self.lines, &progress);
         for line in std::mem::take(&mut self.lines) {
             self.given.drop_line(line.id);
@@ -413,18 +419,17 @@ impl Voice {
                 }
                 SynthesizerEvent::Failed { line, failure } => {
                     self.given.drop_line(line);
-                    let failure = self.count_unvoiced_line(line, failure);
-                    // What was synthesized is played. Its text ends there.
-                    self.audio_ended(line);
-                    if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
-                        open.is_cut = true;
-                    }
+                    let failure = match self.try_again(now_ms, line, &failure) {
+                        true => failure,
+                        false => self.line_failed(line, failure),
+                    };
                     self.events.push_back(VoiceEvent::Failed(failure));
                 }
             }
         }
         self.give_way(now_ms);
         self.report_spoken(now_ms);
+        self.note_starved(now_ms);
     }
 
     fn audio(&mut self, line: LineId, rate: Rate, samples: &[i16]) {
@@ -445,19 +450,11 @@ impl Voice {
         self.with_line(line, |line| line.add_audio(ms));
     }
 
-    /// A line of which nothing can be heard any more: the last of several makes its failure a permanent one.
-    fn count_unvoiced_line(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
-        if !self.lines.iter().any(|known| known.id == line && !known.has_audio()) {
-            return failure;
-        }
-        self.unvoiced_lines += 1;
-        let is_temporary = failure.is_temporary && self.unvoiced_lines < UNVOICED_LINES_MAX;
-        SpeechFailure { is_temporary, ..failure }
-    }
-
     /// All audio of a line has arrived.
     fn audio_ended(&mut self, line: LineId) {
         match self.resampler.take() {
+            // A rest of some ms, long after the sound ended, is none.
+            Some((id, _)) if id == line && self.is_starved => self.player.drop_partial(),
             Some((id, mut resampler)) if id == line => {
                 let rest = resampler.flush();
                 self.player.add_audio(line, &rest);

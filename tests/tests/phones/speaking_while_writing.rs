@@ -11,6 +11,7 @@ with_each_carrier!(
     the_first_sentence_is_heard_before_the_answer_is_complete,
     an_answer_is_interrupted_while_it_is_written,
     an_answer_that_breaks_off_is_not_said_again,
+    an_answer_that_its_token_limit_cut_has_a_row,
     tools_are_called_after_what_is_said_before_them,
 );
 
@@ -97,6 +98,25 @@ fn an_answer_that_breaks_off_is_not_said_again(provider: &'static str) {
         asked.iter().filter(|asked| asked.model == "breaks-off" && is_about(&asked.body)).collect();
     assert_eq!(asked.len(), 1, "it is not asked again: {asked:?}");
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+}
+
+fn an_answer_that_its_token_limit_cut_has_a_row(provider: &'static str) {
+    for think_early in [true, false] {
+        let (desk, term) = desk(provider, "fake/shape-length");
+        let speech = json!({"speech": {"think_early": think_early}});
+        desk.world.patch(format!("/assistants/{}", desk.assistant.id), speech).ok();
+        fakes::shared().will_hear(&term, &["When do you open?"]);
+        let (id, mut person) = desk.connected();
+        speak(&person, 1_200);
+        hears_ms(&person, ms_of("When do you open?"));
+        person.hang_up();
+        let call = desk.over(&id);
+        assert_eq!(
+            texts(&call, "system"),
+            ["The assistant's model reached its token limit in the middle of its answer"],
+            "{call}"
+        );
+    }
 }
 
 fn tools_are_called_after_what_is_said_before_them(provider: &'static str) {

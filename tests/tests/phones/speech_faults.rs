@@ -162,6 +162,11 @@ fn a_caller_whom_no_transcriber_understands_ends_the_call() {
         speak(&person, 1_000);
         std::thread::sleep(std::time::Duration::from_secs(5));
         speak(&person, 1_000);
+        // Where they are lost together, the caller is asked to say it again, 12 s after the first of them.
+        std::thread::sleep(std::time::Duration::from_secs(12));
+        if desk.call(&id)["status"] == "in_progress" {
+            speak(&person, 1_000);
+        }
         let call = desk.over(&id);
         let said = texts(&call, "assistant");
         assert_eq!(said.first().copied(), Some(GREETING), "{transcriber}: {call}");
@@ -175,8 +180,14 @@ fn a_caller_whom_no_transcriber_understands_ends_the_call() {
         let is_pending = |said: &&&str| said.ends_with("when the call was over");
         let told = &rows[..rows.len() - usize::from(rows.last().filter(is_pending).is_some())];
         let (last, before) = told.split_last().unwrap();
-        assert!(before.iter().all(|said| is(said, row, transcriber)), "{transcriber}: {rows:?}");
-        assert!(before.len() <= 1 && last.ends_with(ADVICE), "{transcriber}: {rows:?}");
+        // What is tried again meanwhile may fail in another way.
+        let is_late =
+            |said: &str| said.contains("did not answer with") || said.contains("did not answer in time");
+        assert!(
+            before.iter().all(|said| is_late(said) || is(said, row, transcriber)),
+            "{transcriber}: {rows:?}"
+        );
+        assert!(before.len() <= 4 && last.ends_with(ADVICE), "{transcriber}: {rows:?}");
     });
 }
 
@@ -240,7 +251,10 @@ fn an_assistant_that_is_never_heard_ends_the_call() {
         assert!(texts(&call, "assistant").iter().all(|text| text.is_empty()), "{voice}: {call}");
         assert!((1..=2).contains(&texts(&call, "user").len()), "heard after the first line: {voice}: {call}");
         let rows = texts(&call, "system");
-        assert!(rows.len() == 2 && rows.iter().all(|said| is(said, row, voice)), "{voice}: {rows:?}");
+        assert!(
+            (2..=3).contains(&rows.len()) && rows.iter().all(|said| is(said, row, voice)),
+            "{voice}: {rows:?}"
+        );
         let end = json!({"ended_reason": "speech_failed", "outcome": "failed", "fault": "provider"});
         desk.expect(&call, &end);
         assert_eq!(call["costs"]["tts_microusd"], 0, "{voice}: {call}");

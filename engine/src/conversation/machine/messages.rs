@@ -135,7 +135,8 @@ pub enum Input {
         /// When, on the clock of [`Conversation::handle`](super::Conversation::handle).
         at_ms: i64,
     },
-    /// The playback of the lines being spoken is paused: somebody may be talking over them. If they are cut, they ended now.
+    /// The playback of the lines being spoken is paused: somebody may be talking over them, or their audio is still to come.
+    /// If they are cut, they ended now.
     Paused,
     /// The playback of paused lines goes on.
     Resumed,

@@ -134,7 +134,7 @@ impl Conversation {
 
     /// Cuts the first of the lines being spoken to the part that was heard. The next one is spoken.
     pub(super) fn broke_off(&mut self, heard_permille: u32) {
-        let end_ms = self.offset_ms;
+        let end_ms = self.paused_ms.unwrap_or(self.offset_ms);
         let Some(line) = self.speaking.pop_front() else { return };
         self.cut_line(line, heard_permille, end_ms);
         let is_whole = self.being_written() != Some(line.row);

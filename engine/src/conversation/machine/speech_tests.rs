@@ -234,6 +234,18 @@ fn the_rest_of_a_line_whose_voice_fails_is_said_once_more() {
 }
 
 #[test]
+fn a_line_that_waited_for_its_audio_ends_where_its_sound_ended() {
+    for end in [Input::BrokeOff { heard_permille: 500 }, Input::Interrupted { heard_permille: 500 }] {
+        let mut call = spoken(LINE);
+        call.handle(2_000, Input::Paused);
+        // The person speaks meanwhile.
+        call.handle(3_000, Input::Paused);
+        call.handle(7_000, end);
+        assert_eq!(call.transcript()[0].end_ms, 2_000);
+    }
+}
+
+#[test]
 fn a_line_whose_voice_fails_is_cut_alone() {
     let mut call = spoken(LINE);
     call.handle(500, user("Hi?"));

@@ -20,7 +20,7 @@ pub(super) struct Early<'a> {
 
 enum Answer<'a> {
     Awaited(Question<'a>),
-    There(Asked<AssistantReply>),
+    There(Asked<AssistantReply>, Written),
 }
 
 impl Early<'_> {
@@ -29,7 +29,7 @@ impl Early<'_> {
         if let Answer::Awaited(question) = &mut self.answer
             && let Poll::Ready(asked) = question.answer.as_mut().poll(context)
         {
-            self.answer = Answer::There(asked);
+            self.answer = Answer::There(asked, question.written.clone());
         }
     }
 }
@@ -63,7 +63,7 @@ impl<'a> Drive<'a> {
     pub(super) fn forget_early(&mut self) {
         let Some(Early { history, answer }) = self.early.take() else { return };
         self.spent.add(match answer {
-            Answer::There(asked) => asked.cost,
+            Answer::There(asked, _) => asked.cost,
             Answer::Awaited(question) => {
                 let turn = turn_of(self.session, &history, self.conversation.assistant_turn().seed);
                 cost_of_dropped(self.session.assistant.model(), &turn, question.written.bytes())
@@ -80,10 +80,10 @@ impl<'a> Drive<'a> {
         }
         match self.early.take()?.answer {
             Answer::Awaited(question) => Some(question),
-            Answer::There(asked) if asked.answer.is_ok() => {
-                Some(Question { answer: Box::pin(ready(asked)), written: Written::default() })
+            Answer::There(asked, before) if asked.answer.is_ok() => {
+                Some(Question { answer: Box::pin(ready(asked)), written: before.unsaid() })
             }
-            Answer::There(failed) => {
+            Answer::There(failed, _) => {
                 self.spent.add(failed.cost);
                 None
             }

@@ -164,11 +164,17 @@ impl Target {
             let (input_tokens, output_tokens) = (failures.input, failures.output);
             let uncounted_answers = u32::from(tried.estimate.is_some());
             budget.usage.add(Usage { input_tokens, output_tokens, uncounted_answers });
-            let error =
-                match tried.outcome.and_then(|answer| read(&answer).map_err(|why| unusable(&answer, why))) {
-                    Ok(reply) => return Ok(reply),
-                    Err(error) => AttemptError { what: self.without_key(error.what), ..error },
-                };
+            let read = |answer: Completion| {
+                let reply = read(&answer).map_err(|why| unusable(&answer, why))?;
+                if let Some(written) = written.filter(|_| answer.finish == Finish::Length) {
+                    written.cut_short();
+                }
+                Ok(reply)
+            };
+            let error = match tried.outcome.and_then(read) {
+                Ok(reply) => return Ok(reply),
+                Err(error) => AttemptError { what: self.without_key(error.what), ..error },
+            };
             // Before a pause, in which it could be taken.
             if written.is_some_and(|written| !written.forget()) {
                 return Err(error);

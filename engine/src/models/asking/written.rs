@@ -19,6 +19,7 @@ struct State {
     ready: String,
     has_begun: bool,
     was_taken: bool,
+    is_cut_short: bool,
 }
 
 impl Default for State {
@@ -29,6 +30,7 @@ impl Default for State {
             ready: String::new(),
             has_begun: false,
             was_taken: false,
+            is_cut_short: false,
         }
     }
 }
@@ -53,6 +55,22 @@ impl Written {
     /// Whether a sentence was taken.
     pub(super) fn was_taken(&self) -> bool {
         self.state().was_taken
+    }
+
+    /// Whether the model reached its token limit in the middle of its answer.
+    pub fn is_cut_short(&self) -> bool {
+        self.state().is_cut_short
+    }
+
+    pub(super) fn cut_short(&self) {
+        self.state().is_cut_short = true;
+    }
+
+    /// Of an answer that is whole and was not said yet.
+    #[must_use]
+    pub fn unsaid(&self) -> Self {
+        let state = State { is_cut_short: self.is_cut_short(), ..State::default() };
+        Self(Arc::new(Mutex::new(state)))
     }
 
     /// The size of what the model has written.

@@ -204,17 +204,96 @@ fn who_speaks_in_vain_is_not_left_waiting() {
         "{told:?}"
     );
 
-    // The transcriber says nothing at all. Its driver is woken in time.
+    // The transcriber says nothing at all. Its driver is woken in time, and the person is asked again before they are given up.
     let mut scene = Scene::new();
     for _ in 0..2 {
         scene.hear(1_000, true);
         scene.hear(5_000, false);
     }
-    scene.hear(6_500, false);
     let due_ms = scene.listener.poll_timeout().unwrap();
-    assert!(failures(&scene).is_empty() && (18_900..=19_300).contains(&due_ms), "{due_ms}");
-    scene.listener.tick(due_ms);
-    assert!(matches!(scene.listener.poll_heard(), Some(Heard::Failed(failure)) if !failure.is_temporary));
+    assert!(failures(&scene).is_empty() && (12_900..=13_300).contains(&due_ms), "{due_ms}");
+    scene.wait(due_ms - scene.now_ms + 20);
+    let last: Vec<_> = scene.heard.iter().rev().take(2).map(|(_, heard)| heard).collect();
+    assert!(
+        matches!(last[..], [Heard::NotUnderstood, Heard::Failed(failure)] if failure.is_temporary),
+        "{last:?}"
+    );
+    // Both utterances fail: that is told and no other loss.
+    scene.transcribed(lost());
+    scene.transcribed(lost());
+    scene.hear(2_000, false);
+    assert!(failures(&scene).iter().all(|failure| failure.is_temporary), "{:?}", scene.heard);
+    scene.hear(1_000, true);
+    scene.hear(11_900, false);
+    assert!(failures(&scene).iter().all(|failure| failure.is_temporary), "{:?}", scene.heard);
+    scene.hear(500, false);
+    assert!(failures(&scene).last().is_some_and(|failure| !failure.is_temporary), "{:?}", scene.heard);
+}
+
+#[test]
+fn a_loss_before_others_does_not_keep_the_person_waiting() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.hear(5_000, false);
+    scene.hear(1_000, true);
+    scene.hear(2_000, false);
+    scene.transcribed(lost());
+    scene.hear(4_500, false);
+    assert!(scene.heard.iter().any(|(_, heard)| *heard == Heard::NotUnderstood), "{:?}", scene.heard);
+}
+
+#[test]
+fn who_still_speaks_when_their_words_are_given_up_is_asked_again_afterwards() {
+    let mut scene = Scene::new();
+    scene.hear(1_000, true);
+    scene.hear(10_500, false);
+    scene.hear(3_000, true);
+    let is_asked = |scene: &Scene| scene.heard.iter().any(|(_, heard)| *heard == Heard::NotUnderstood);
+    assert!(!is_asked(&scene), "{:?}", scene.heard);
+    scene.hear(500, false);
+    assert!(is_asked(&scene), "{:?}", scene.heard);
+}
+
+#[test]
+fn a_result_is_awaited_while_words_come() {
+    let mut scene = Scene::new();
+    scene.hear(1_500, true);
+    for words in ["And", "And what", "And what does a check-up"] {
+        scene.transcribed(TranscriberEvent::Partial(words.into()));
+        scene.hear(500, false);
+    }
+    assert!(scene.said().is_empty(), "{:?}", scene.heard);
+    scene.transcribed(TranscriberEvent::Final("And what does a check-up cost?".into()));
+    scene.hear(20, false);
+    assert_eq!(scene.said().last().map(|(_, text)| *text), Some("And what does a check-up cost?"));
+    // Not for ever.
+    scene.hear(1_500, true);
+    for words in 0..10 {
+        scene.transcribed(TranscriberEvent::Partial(format!("And {words}.")));
+        scene.hear(400, false);
+    }
+    let said = scene.said();
+    assert!(said.len() == 2 && (7_500..7_600).contains(&said[1].0), "{said:?}");
+}
+
+#[test]
+fn words_after_their_result_are_said() {
+    let late = |told: &str, wait_ms: i64| {
+        let mut scene = Scene::new();
+        scene.hear(1_500, true);
+        scene.hear(250, false);
+        scene.transcribed(TranscriberEvent::Final(told.into()));
+        scene.hear(wait_ms, false);
+        let text = "When do you open on Saturday?".to_owned();
+        scene.transcribed(TranscriberEvent::Late { told: told.to_owned(), text });
+        scene.hear(2_000, false);
+        scene.said().into_iter().map(|(_, text)| text.to_owned()).collect::<Vec<_>>()
+    };
+    // The turn is held: it is one.
+    assert_eq!(late("When do you open on", 300), ["When do you open on Saturday?"]);
+    assert_eq!(late("When do you open on", 2_500), ["When do you open on", "Saturday?"]);
+    assert_eq!(late("", 2_500), ["When do you open on Saturday?"]);
+    assert_eq!(late("When do you open on Saturday", 2_500), ["When do you open on Saturday"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::speech::exchange::{SpeechFailure, SpeechFault};
 const LOST_MAX: u32 = 2;
 /// Speech without a result for so long is lost to whoever waits for an answer, even if the transcriber is still being asked.
 /// A request has time to fail, and the one that repeats it to be answered.
-const LATE_MS: i64 = 12_000;
+pub(super) const LATE_MS: i64 = 12_000;
 /// Less sound may be a cough.
 const SPEECH_MS_MIN: i64 = super::WANTS_TO_SPEAK_MS;
 
@@ -67,16 +67,21 @@ impl Unheard {
         (if is_too_often { for_good(&failure) } else { failure }, nth_try > 0)
     }
 
-    /// Time has passed. Returns a failure if speech has failed for good, because no result came in time.
+    /// All that was said so far is understood well enough, even without its results.
+    pub(super) fn told(&mut self) {
+        self.waiting.iter_mut().for_each(|utterance| utterance.nth_try = 0);
+        self.lost = 0;
+    }
+
+    /// Time has passed. Returns a failure if a try was lost because no result came in time; for good after several.
     pub(super) fn tick(&mut self, now_ms: i64) -> Option<SpeechFailure> {
         let late = self.first_in_time().filter(|first| now_ms >= first.ended_ms + LATE_MS)?.nth_try;
-        self.counts(late).then(|| {
-            for_good(&SpeechFailure {
-                message: format!("The transcriber did not answer within {} s", LATE_MS / 1_000),
-                fault: SpeechFault::Provider,
-                is_temporary: true,
-            })
-        })
+        let failure = SpeechFailure {
+            message: format!("The transcriber did not answer within {} s", LATE_MS / 1_000),
+            fault: SpeechFault::Provider,
+            is_temporary: true,
+        };
+        Some(if self.counts(late) { for_good(&failure) } else { failure })
     }
 
     /// When [`tick`](Self::tick) is due.
@@ -95,12 +100,13 @@ impl Unheard {
         self.waiting.drain(..count).map(|utterance| utterance.nth_try).max().unwrap_or(0)
     }
 
-    /// Counts a lost try, once. Returns whether there are too many.
+    /// Counts a lost try, once, with all that was said before the person is asked to say it again. Returns whether there are
+    /// too many.
     fn counts(&mut self, nth_try: u64) -> bool {
         if nth_try <= self.lost_try {
             return false;
         }
-        self.lost_try = nth_try;
+        self.lost_try = self.tries;
         self.lost += 1;
         self.lost >= LOST_MAX
     }
@@ -186,9 +192,11 @@ mod tests {
         speaks(&mut unheard, 0, 1_000);
         speaks(&mut unheard, 6_000, 7_000);
         assert_eq!(unheard.due(), Some(1_000 + LATE_MS));
-        assert_eq!(unheard.tick(1_000 + LATE_MS), None, "once may be chance");
-        assert_eq!(unheard.due(), Some(7_000 + LATE_MS));
-        let failed = unheard.tick(7_000 + LATE_MS).unwrap();
+        assert!(unheard.tick(1_000 + LATE_MS).unwrap().is_temporary, "once may be chance");
+        assert_eq!(unheard.due(), None, "the person is asked again only now");
+        assert!(lose(&mut unheard, failure(), true).is_temporary, "counted once");
+        speaks(&mut unheard, 16_000, 17_000);
+        let failed = unheard.tick(17_000 + LATE_MS).unwrap();
         assert!(!failed.is_temporary && failed.fault == SpeechFault::Provider, "{failed:?}");
         assert!(failed.message.starts_with("The transcriber did not answer within 12 s. "), "{failed:?}");
     }
@@ -198,11 +206,11 @@ mod tests {
         let mut unheard = Unheard::default();
         for at_ms in [0, 20_000, 40_000] {
             speaks(&mut unheard, at_ms, at_ms + 1_000);
-            assert_eq!(unheard.tick(at_ms + 1_000 + LATE_MS), None);
+            assert!(unheard.tick(at_ms + 1_000 + LATE_MS).unwrap().is_temporary);
             unheard.understood(false);
         }
         speaks(&mut unheard, 60_000, 61_000);
-        assert_eq!(unheard.tick(61_000 + LATE_MS), None);
+        assert!(unheard.tick(61_000 + LATE_MS).unwrap().is_temporary);
         assert!(lose(&mut unheard, failure(), true).is_temporary, "counted once");
     }
 }

@@ -35,6 +35,9 @@ fn formatting_is_removed() {
         ("```rust\nlet x;\n```\nDone", "let x; Done"),
         ("See [our *page*](https://example.com/a_b) or ![a cat](cat.png).", "See our page or a cat."),
         ("| a | b |\n|---|---|\n| c | d |", "a , b . c , d ."),
+        ("<speak>We <break time='5s'/> open &amp; close at <b>ten</b>.</speak>", "We open and close at ten."),
+        ("a<b and b>c, 3 <4>, &amp", "a<b and b>c, 3 <4>, &amp"),
+        ("We\u{0} open\u{7} at&nbsp;ten.", "We open at ten."),
         ("one\ntwo", "one two"),
         ("one  \t two", "one two"),
     ] {
@@ -117,7 +120,7 @@ proptest! {
     #[test]
     fn places_are_in_order_and_between_characters(
         words in prop::collection::vec(
-            prop::sample::select(&["**", "[a](b)", "![x](y)", "](", "# ", "\n", "- ", " ", "é", "👍", "$5", "a@b.com", "https://c.io/d", "%", "|", "`", "<", "5", "word", "]", "[", "你"][..]),
+            prop::sample::select(&["**", "<b>", "&amp;", "\0", "[a](b)", "![x](y)", "](", "# ", "\n", "- ", " ", "é", "👍", "$5", "a@b.com", "https://c.io/d", "%", "|", "`", "<", "5", "word", "]", "[", "你"][..]),
             0..30,
         ),
         language in prop::sample::select(&["en", "de"][..]),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::RATE;
 use super::failure::temporary;
-use super::word_map::WordMap;
+use super::word_map::{WordMap, is_ideograph};
 use crate::base::setting::Secret;
 use crate::base::text::hide_words;
 use crate::speech::exchange::SpeechFailure;
@@ -20,6 +20,10 @@ pub(super) const LINE_AUDIO_MS_MAX: i64 = 600_000;
 pub(super) const FIRST_AUDIO_MS: i64 = 3_000;
 /// How long more audio is awaited that must come.
 pub(super) const STALL_MS: i64 = 5_000;
+/// The pace of the fastest voices, in letters per second.
+const FASTEST_CHARS_PER_S: i64 = 22;
+/// A pace is measured over so much audio at least.
+const PACE_MS_MIN: i64 = 2_000;
 
 /// A line that has not ended.
 #[derive(Debug)]
@@ -34,8 +38,9 @@ pub(super) struct Line {
     pub(super) is_finished: bool,
     samples: u64,
     words: WordMap,
-    /// The end of the text that is known to be spoken.
+    /// The end of the text that is known to be spoken, and at which ms of its audio.
     spoken: usize,
+    spoken_ms: i64,
 }
 
 impl Line {
@@ -48,6 +53,55 @@ impl Line {
     pub(super) fn audio_ms(&self) -> i64 {
         audio_ms(self.samples)
     }
+
+    /// Whether its audio is probably all of its text up to `end`, for a voice of this pace.
+    fn is_probably_spoken(&self, end: usize, pace: &Pace) -> bool {
+        let rest = self.text.get(self.spoken..end).unwrap_or_default();
+        let rest_ms = self.audio_ms() - self.spoken_ms;
+        self.samples > 0 && rest_ms >= if has_words(rest) { pace.least_ms(rest) } else { 0 }
+    }
+
+    fn speaks_until(&mut self, end: usize, at_ms: i64) {
+        (self.spoken, self.spoken_ms) = (end, at_ms);
+    }
+}
+
+/// How fast a voice speaks, as far as it was heard.
+#[derive(Debug, Default)]
+struct Pace {
+    weight: i64,
+    ms: i64,
+}
+
+impl Pace {
+    fn spoke(&mut self, text: &str, ms: i64) {
+        self.weight += weight(text);
+        self.ms += ms.max(0);
+    }
+
+    /// The least audio that is all of a text.
+    fn least_ms(&self, text: &str) -> i64 {
+        let fastest_ms = weight(text) * 1_000 / FASTEST_CHARS_PER_S;
+        match self.ms >= PACE_MS_MIN && self.weight > 0 {
+            true => fastest_ms.max(weight(text) * self.ms * 9 / (self.weight * 10)),
+            false => fastest_ms,
+        }
+    }
+}
+
+/// The length of a text in letters: an ideograph or a digit takes as long as several.
+fn weight(text: &str) -> i64 {
+    let of = |c: char| match c {
+        c if is_ideograph(c) => 4,
+        c if c.is_numeric() => 2,
+        _ => 1,
+    };
+    text.chars().map(of).sum()
+}
+
+/// Up to when a voice was at work, when so much more of its audio has arrived: one far slower than speech makes no progress.
+pub(super) fn at_work_until_ms(until_ms: i64, now_ms: i64, samples: usize) -> i64 {
+    now_ms.min(until_ms.saturating_add(2 * audio_ms(samples as u64)))
 }
 
 /// The duration of audio in ms.
@@ -62,6 +116,7 @@ pub(super) struct Lines {
     hidden: Option<Secret>,
     open: VecDeque<Line>,
     newest: Option<LineId>,
+    pace: Pace,
     events: VecDeque<SynthesizerEvent>,
 }
 
@@ -103,7 +158,16 @@ impl Lines {
         if self.newest.is_none_or(|newest| id > newest) {
             self.newest = Some(id);
             let (text, parts, words) = (String::new(), Vec::new(), WordMap::default());
-            self.open.push_back(Line { id, text, parts, is_finished: false, samples: 0, words, spoken: 0 });
+            self.open.push_back(Line {
+                id,
+                text,
+                parts,
+                is_finished: false,
+                samples: 0,
+                words,
+                spoken: 0,
+                spoken_ms: 0,
+            });
             if self.open.len() > LINES_MAX {
                 self.fail(id, temporary("Too many lines wait to be spoken"));
                 return None;
@@ -163,7 +227,7 @@ impl Lines {
             if let Some(time) = line.words.find(&line.text, word, end_ms)
                 && time.text_end > line.spoken
             {
-                line.spoken = time.text_end;
+                line.speaks_until(time.text_end, end_ms);
                 found.push(time);
             }
         }
@@ -174,24 +238,39 @@ impl Lines {
 
     /// The audio so far speaks a part to its end.
     pub(super) fn part_end(&mut self, id: LineId, index: usize) {
-        let Some(line) = self.get_mut(id) else { return };
+        let Some(line) = self.open.iter_mut().find(|line| line.id == id) else { return };
         if let Some(range) = line.parts.get(index)
             && range.end > line.spoken
             && line.samples > 0
         {
-            line.spoken = range.end;
-            let text_end = range.end;
+            let (text_end, at_ms) = (range.end, line.audio_ms());
+            let text = line.text.get(line.spoken..text_end).unwrap_or_default();
+            self.pace.spoke(text, at_ms - line.spoken_ms);
+            line.speaks_until(text_end, at_ms);
             self.events.push_back(SynthesizerEvent::PartEnd { line: id, text_end });
         }
     }
 
+    /// Whether the audio of an open line is probably all of its text up to the end of a part; up to its end if no part is
+    /// named.
+    pub(super) fn is_probably_spoken(&self, id: LineId, part: Option<usize>) -> bool {
+        self.get(id).is_some_and(|line| {
+            let end = part.and_then(|index| line.parts.get(index)).map_or(line.text.len(), |part| part.end);
+            line.is_probably_spoken(end, &self.pace)
+        })
+    }
+
     /// The provider has spoken the whole line.
     pub(super) fn complete(&mut self, id: LineId, provider: &str) {
-        match self.get(id) {
+        match self.open.iter().find(|line| line.id == id) {
             Some(line) if line.samples == 0 => {
                 self.fail(id, temporary(format!("{provider} made no audio for the line")));
             }
-            Some(_) => {
+            Some(line) => {
+                let text = line.text.get(line.spoken..).filter(|text| has_words(text));
+                if let Some(text) = text {
+                    self.pace.spoke(text, line.audio_ms() - line.spoken_ms);
+                }
                 self.open.retain(|line| line.id != id);
                 self.events.push_back(SynthesizerEvent::Done { line: id });
             }
@@ -298,6 +377,43 @@ pub(super) fn pieces(text: &str, bytes_max: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn audio_that_is_long_enough_is_probably_all() {
+        let mut lines = Lines::default();
+        let tell = |lines: &mut Lines, ms: usize| lines.audio(1, vec![1; ms * 24]);
+        lines.speak(1, "We open at ten in the morning. ");
+        lines.speak(1, "See you.");
+        tell(&mut lines, 1_300);
+        assert!(!lines.is_probably_spoken(1, Some(0)), "no voice is so fast");
+        tell(&mut lines, 300);
+        assert!(lines.is_probably_spoken(1, Some(0)) && !lines.is_probably_spoken(1, None));
+        // This voice is slow.
+        tell(&mut lines, 1_400);
+        lines.part_end(1, 0);
+        tell(&mut lines, 600);
+        assert!(!lines.is_probably_spoken(1, None));
+        tell(&mut lines, 200);
+        assert!(lines.is_probably_spoken(1, None));
+        // The time of the last word is known, and its audio is missing.
+        let mut lines = Lines::default();
+        lines.speak(1, "See you.");
+        lines.words(1, &[("See".to_owned(), 300.0), ("you".to_owned(), 700.0)]);
+        tell(&mut lines, 600);
+        assert!(!lines.is_probably_spoken(1, None));
+        tell(&mut lines, 100);
+        assert!(lines.is_probably_spoken(1, None));
+    }
+
+    #[test]
+    fn a_trickle_of_audio_is_no_work() {
+        let mut until_ms = 1_000;
+        for now_ms in [2_000, 3_000, 4_000] {
+            until_ms = at_work_until_ms(until_ms, now_ms, 1);
+        }
+        assert_eq!(until_ms, 1_000);
+        assert_eq!(at_work_until_ms(1_000, 2_000, 12_000), 2_000, "half as fast as speech");
+    }
 
     #[test]
     fn no_failure_contains_the_key() {

@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 
 use super::container::Container;
 use super::failure::{broken, refused, temporary};
-use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, pieces};
+use super::lines::{FIRST_AUDIO_MS, LINE_AUDIO_MS_MAX, Lines, STALL_MS, at_work_until_ms, pieces};
 use super::{RATE, SynthesizerSettings};
 use crate::ports::{Egress, HttpRequest};
 use crate::speech::exchange::{
@@ -277,8 +277,9 @@ impl Exchange {
 
     fn audio(&mut self, now_ms: i64, samples: Vec<i16>) {
         if !samples.is_empty() {
-            self.has_audio = true;
-            self.last_ms = now_ms;
+            let is_first = !std::mem::replace(&mut self.has_audio, true);
+            self.last_ms =
+                if is_first { now_ms } else { at_work_until_ms(self.last_ms, now_ms, samples.len()) };
             self.held.extend(samples);
         }
     }
@@ -375,9 +376,19 @@ impl Synthesizer for OpenAi {
 
     fn tick(&mut self, now_ms: i64) {
         if self.deadline().is_some_and(|due_ms| now_ms >= due_ms)
-            && let Some(part) = self.parts.front()
+            && let Some(part) = self.parts.front_mut()
         {
             let has_audio = part.exchange.as_ref().is_some_and(|exchange| exchange.has_audio);
+            // The end of the response may never come.
+            if has_audio
+                && part.ends.is_some()
+                && self.lines.is_probably_spoken(part.line, part.ends)
+                && let Some(exchange) = &mut part.exchange
+            {
+                exchange.end = Some(Ok(()));
+                self.transmits.push_back(Transmit::Drop { id: exchange.id });
+                return self.settle(now_ms);
+            }
             let message = if has_audio {
                 format!("{PROVIDER} stopped in the middle of the line")
             } else {

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 
 use super::failure::temporary;
-use super::lines::{FIRST_AUDIO_MS, Lines, Pcm, STALL_MS, pieces};
+use super::lines::{FIRST_AUDIO_MS, Lines, Pcm, STALL_MS, at_work_until_ms, pieces};
 use super::socket_link::{LinkEvent, SocketLink};
 use crate::base::setting::Secret;
 use crate::ports::SocketMessage;
@@ -332,9 +332,10 @@ impl<D: Dialect> Streaming<D> {
         if samples.is_empty() {
             return;
         }
-        active.has_audio = true;
+        let is_first = !std::mem::replace(&mut active.has_audio, true);
         active.unvoiced_chars = 0;
-        active.stirred_ms = now_ms;
+        active.stirred_ms =
+            if is_first { now_ms } else { at_work_until_ms(active.stirred_ms, now_ms, samples.len()) };
         self.link.worked();
         if !self.lines.audio(active.line, samples) {
             self.abandon(now_ms);
@@ -514,7 +515,12 @@ impl<D: Dialect> Streaming<D> {
         } else {
             format!("{provider} made no audio within {} s", FIRST_AUDIO_MS / 1_000)
         };
-        self.lines.fail(active.line, temporary(message));
+        // The end may never be told.
+        if active.is_finish_sent && self.lines.is_probably_spoken(active.line, None) {
+            self.lines.complete(active.line, provider);
+        } else {
+            self.lines.fail(active.line, temporary(message));
+        }
         // A connection on which nothing comes is not used for the next line. One that is being opened is left alone.
         if self.link.open_since_ms().is_some() {
             self.link.replace(now_ms);

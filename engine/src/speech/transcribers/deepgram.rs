@@ -47,6 +47,8 @@ pub(super) struct Deepgram {
     /// Words of the utterance in progress, or heard outside of one.
     current: Words,
     ended: VecDeque<Utterance>,
+    /// The latest utterance that has its result: some of its words may come after it.
+    last: Option<Told>,
     /// When it last told what it heard, be it nothing. Whatever else it sends is no answer.
     heard_ms: i64,
     billed_samples: u64,
@@ -55,7 +57,7 @@ pub(super) struct Deepgram {
 #[derive(Default)]
 struct Words {
     text: String,
-    /// The end of the finalised text.
+    /// The end of the finalised words.
     end: Position,
     interim: String,
 }
@@ -72,6 +74,13 @@ struct Utterance {
     words: Words,
     /// When it was sent whole over this connection.
     asked_ms: Option<i64>,
+}
+
+/// An utterance that has its result.
+struct Told {
+    start: Position,
+    words: Words,
+    result: String,
 }
 
 impl Deepgram {
@@ -96,6 +105,7 @@ impl Deepgram {
             is_speaking: false,
             current: Words::default(),
             ended: VecDeque::new(),
+            last: None,
             heard_ms: 0,
             billed_samples: 0,
         }
@@ -209,7 +219,10 @@ impl Deepgram {
     /// Gives words to the utterance in whose time they were said.
     fn place(&mut self, span: Option<(Position, Position)>, is_final: bool, said: &str) {
         let middle = span.map(|(start, end)| start + (end - start) / 2);
-        if middle.is_some_and(|middle| middle < self.done_to) {
+        if let Some(middle) = middle.filter(|middle| *middle < self.done_to) {
+            if is_final {
+                self.place_late(middle, span.map_or(middle, |(_, end)| end), said);
+            }
             return;
         }
         let waiting =
@@ -225,8 +238,11 @@ impl Deepgram {
                 words.text.clear();
             }
             append(&mut words.text, said);
-            words.interim.clear();
-            words.end = span.map_or(self.sent_to, |(_, end)| end);
+            // Words that were heard in speech stay when their final result has none.
+            if is_loose || !said.is_empty() {
+                words.interim.clear();
+                words.end = span.map_or(self.sent_to, |(_, end)| end);
+            }
         } else {
             said.clone_into(&mut words.interim);
         }
@@ -234,15 +250,30 @@ impl Deepgram {
         self.events.partial(so_far);
     }
 
+    /// Tells final words that come after the result of their utterance.
+    fn place_late(&mut self, middle: Position, end: Position, said: &str) {
+        let is_new = |last: &&mut Told| middle >= last.start.max(last.words.end);
+        let Some(last) = self.last.as_mut().filter(is_new) else { return };
+        if said.is_empty() || self.events.is_full() {
+            return;
+        }
+        append(&mut last.words.text, said);
+        last.words.end = end;
+        let text = last.words.text.clone();
+        let told = std::mem::replace(&mut last.result, text.clone());
+        self.events.push(TranscriberEvent::Late { told, text });
+    }
+
     /// The oldest utterance has its result.
     fn resolve(&mut self, failure: Option<SpeechFailure>) {
         let Some(utterance) = self.ended.pop_front() else { return };
-        self.done_to = utterance.end;
-        let text = utterance.words.so_far();
+        let start = std::mem::replace(&mut self.done_to, utterance.end);
+        let result = utterance.words.so_far();
         self.events.push(match failure {
-            Some(failure) if text.is_empty() => TranscriberEvent::Failed(failure),
-            _ => TranscriberEvent::Final(text),
+            Some(failure) if result.is_empty() => TranscriberEvent::Failed(failure),
+            _ => TranscriberEvent::Final(result.clone()),
         });
+        self.last = Some(Told { start, words: utterance.words, result });
     }
 
     fn fail_all(&mut self, failure: &SpeechFailure) {

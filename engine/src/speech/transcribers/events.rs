@@ -26,7 +26,11 @@ impl Events {
     }
 
     pub(super) fn push(&mut self, event: TranscriberEvent) {
-        if !matches!(event, TranscriberEvent::LikelyEnd(_) | TranscriberEvent::Resumed) {
+        let goes_on = matches!(
+            event,
+            TranscriberEvent::LikelyEnd(_) | TranscriberEvent::Resumed | TranscriberEvent::Late { .. }
+        );
+        if !goes_on {
             self.partial.clear();
             // The words so far are of no use where all of them follow at once.
             if matches!(self.waiting.back(), Some(TranscriberEvent::Partial(_))) {

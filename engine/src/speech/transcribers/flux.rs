@@ -184,15 +184,18 @@ impl Flux {
         let text = spoken(info.transcript.as_deref().unwrap_or_default());
         match info.event.as_str() {
             "EndOfTurn" => {
-                self.turn = None;
+                let so_far = self.turn.take().unwrap_or_default().text;
                 self.ended_turn = info.turn_index;
                 let end = info.audio_window_end.map_or(self.sent_to, |at| self.log.position(self.origin, at));
                 self.log.forget_until(end.min(self.sent_to));
-                self.end_turn(text);
+                // Words that were heard stay when the end has none.
+                self.end_turn(if text.is_empty() { so_far } else { text });
             }
             "EagerEndOfTurn" => {
                 let turn = self.turn.get_or_insert_default();
-                turn.text.clone_from(&text);
+                if !text.is_empty() {
+                    turn.text.clone_from(&text);
+                }
                 if !std::mem::replace(&mut turn.is_likely_over, true) {
                     self.events.push(TranscriberEvent::LikelyEnd(text));
                 }

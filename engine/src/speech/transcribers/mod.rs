@@ -14,6 +14,7 @@ use crate::base::setting::Secret;
 
 use super::audio::Rate;
 use super::end_of_turn::Patience;
+use super::language::primary_language;
 use super::settings::SpeechApi;
 use super::transcriber::Transcriber;
 
@@ -109,9 +110,7 @@ pub struct TranscriberSettings {
 impl TranscriberSettings {
     /// `en` of `en-US`.
     fn primary_language(&self) -> Option<String> {
-        let tag = self.language.as_deref()?;
-        let primary = tag.split(['-', '_']).next().unwrap_or_default();
-        (!primary.is_empty()).then(|| primary.to_ascii_lowercase())
+        primary_language(self.language.as_deref()?)
     }
 
     /// The key terms that fit: not empty, without line breaks, at most [`SPEECH_KEYTERMS_MAX`] of them.

@@ -265,8 +265,9 @@ impl OpenaiRealtime {
     fn finish_item(&mut self, message: &Message, result: Result<String, SpeechFailure>) {
         let Some(utterance) = self.item(message) else { return };
         let done = utterance.item.take();
-        utterance.text.clear();
-        match result {
+        let so_far = std::mem::take(&mut utterance.text);
+        // Words that were heard stay when the end has none.
+        match result.map(|words| if words.is_empty() { spoken(&so_far) } else { words }) {
             Ok(words) if utterance.asked_ms.is_none() => utterance.before = joined(&utterance.before, &words),
             Ok(words) => utterance.result = Some(Ok(joined(&utterance.before, &words))),
             Err(failure) => utterance.result = Some(Err(failure)),

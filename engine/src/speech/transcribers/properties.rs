@@ -135,6 +135,7 @@ impl Count {
                 TranscriberEvent::Failed(failure) => &failure.message,
                 TranscriberEvent::Partial(text)
                 | TranscriberEvent::Final(text)
+                | TranscriberEvent::Late { text, .. }
                 | TranscriberEvent::LikelyEnd(text)
                 | TranscriberEvent::TurnEnded(text) => text,
                 TranscriberEvent::Resumed => continue,

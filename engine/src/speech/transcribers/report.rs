@@ -116,8 +116,7 @@ impl Reporter {
         if error.is_unknown_model() {
             return self.misconfigured(&format!("does not know the model or the address{code}"), said);
         }
-        let needs_operator =
-            error.status == Some(402) || ACCOUNT_PROBLEMS.iter().any(|word| kind.contains(word));
+        let needs_operator = ACCOUNT_PROBLEMS.iter().any(|word| kind.contains(word));
         match error.class() {
             ErrorClass::Credentials => self.misconfigured(&format!("rejected the API key{code}"), said),
             ErrorClass::Quota => {
@@ -160,7 +159,7 @@ mod tests {
         for (failure, fault, is_temporary, message) in [
             (rejected(401, invalid), SpeechFault::Operator, false, "Deepgram rejected the API key (401): Invalid credentials."),
             (rejected(403, ""), SpeechFault::Operator, false, "Deepgram rejected the API key (403)"),
-            (rejected(402, ""), SpeechFault::Operator, false, "Deepgram does not serve this account (402)"),
+            (rejected(402, ""), SpeechFault::Operator, false, "Deepgram has no credit left for this account (402)"),
             (rejected(404, "{}"), SpeechFault::Operator, false, "Deepgram does not know the model or the address (404)"),
             (
                 rejected(400, r#"{"err_msg":"Bad Request: no such model/language combination"}"#),

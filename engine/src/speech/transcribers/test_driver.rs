@@ -183,6 +183,10 @@ pub(super) fn final_(text: &str) -> TranscriberEvent {
     TranscriberEvent::Final(text.into())
 }
 
+pub(super) fn late(told: &str, text: &str) -> TranscriberEvent {
+    TranscriberEvent::Late { told: told.into(), text: text.into() }
+}
+
 /// The failure of the only event.
 pub(super) fn failure(events: &[TranscriberEvent]) -> &crate::speech::exchange::SpeechFailure {
     match events {

@@ -28,11 +28,23 @@ pub(super) struct GivenTexts {
     chars: usize,
     /// How much audio had been heard then.
     since_ms: i64,
+    /// Nothing is given before.
+    held_until_ms: Option<i64>,
 }
 
 impl GivenTexts {
     pub(super) fn text(&mut self, line: LineId, text: &str) {
         self.waiting.push_back(Next::Text(line, text.to_owned()));
+    }
+
+    /// Gives nothing before this time.
+    pub(super) const fn hold(&mut self, until_ms: i64) {
+        self.held_until_ms = Some(until_ms);
+    }
+
+    /// When it gives again, if something waits for that.
+    pub(super) fn held_until_ms(&self) -> Option<i64> {
+        self.held_until_ms.filter(|_| !self.waiting.is_empty())
     }
 
     pub(super) fn end(&mut self, line: LineId) {
@@ -61,9 +73,10 @@ impl Voice {
     /// Gives the synthesizer what may be spoken by now.
     pub(super) fn give_texts(&mut self, now_ms: i64) {
         let Mouth::Speech(synthesizer) = &mut self.mouth else { return };
-        if self.given.waiting.is_empty() {
+        if self.given.waiting.is_empty() || self.given.held_until_ms.is_some_and(|at_ms| now_ms < at_ms) {
             return;
         }
+        self.given.held_until_ms = None;
         let (heard_ms, mut waiting_ms) = self.player.heard_and_waiting_ms(now_ms);
         while let Some(next) = self.given.waiting.front() {
             if matches!(next, Next::Text(..)) && !self.given.may_go_on(heard_ms, waiting_ms) {

@@ -48,6 +48,15 @@ impl Voice {
         self.pass_wordless_lines();
     }
 
+    /// Reports when a line has nothing to play before its end, and when it goes on: if it is cut then, its sound had ended.
+    pub(super) fn note_starved(&mut self, now_ms: i64) {
+        let is_starved = self.player.is_starved(now_ms) && !self.player.is_paused();
+        let has_changed = std::mem::replace(&mut self.is_starved, is_starved) != is_starved;
+        if has_changed && !self.player.is_paused() && self.is_speaking() {
+            self.events.push_back(if is_starved { VoiceEvent::Paused } else { VoiceEvent::Resumed });
+        }
+    }
+
     /// Lines without a word are over when those before them are.
     fn pass_wordless_lines(&mut self) {
         while self.lines.pop_front_if(|line| line.is_wordless).is_some() {

@@ -83,8 +83,8 @@ fn each_turn_has_the_times_of_its_steps() {
     assert_eq!(voice.turns().len(), 2, "the greeting is no turn's");
 }
 
-#[test]
-fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
+/// A line of a speech server's voice.
+fn spoken() -> Voice {
     let settings = SynthesizerSettings {
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
@@ -95,7 +95,106 @@ fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
     };
     let mouth = Mouth::Speech(synthesizers::new(SpeechApi::OpenAi, settings));
     let ear = Ear::Tone(Box::new(ToneDecoder::new(Rate::Khz8)));
-    let mut voice = Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false);
+    Voice::new(Rate::Khz8, ear, mouth, TurnTaking::default(), false)
+}
+
+/// The server answers the next request with this status.
+fn answer(voice: &mut Voice, now_ms: i64, status: u16) -> ExchangeId {
+    let Some((service, Transmit::Request { id, .. })) = voice.poll_transmit() else { panic!("no request") };
+    let headers = vec![("content-type".to_owned(), "audio/pcm".to_owned())];
+    voice.arrived(now_ms, service, id, Arrival::Head { status, headers });
+    match status {
+        200 => voice.arrived(now_ms, service, id, Arrival::Body(vec![0; 4_800].into())),
+        _ => voice.arrived(now_ms, service, id, Arrival::End),
+    }
+    id
+}
+
+fn events(voice: &mut Voice) -> Vec<VoiceEvent> {
+    std::iter::from_fn(|| voice.poll_event()).collect()
+}
+
+#[test]
+fn a_line_whose_voice_fails_before_a_sound_is_tried_once_more() {
+    for is_complete in [true, false] {
+        let mut voice = spoken();
+        voice.say_part(0, "How can I help? ");
+        if is_complete {
+            voice.say(0, "");
+        }
+        // The protocol itself repeats a request at once.
+        answer(&mut voice, 0, 500);
+        answer(&mut voice, 0, 500);
+        let told = events(&mut voice);
+        assert!(matches!(&told[..], [VoiceEvent::Failed(failure)] if failure.is_temporary), "{told:?}");
+        assert!(voice.is_speaking() && voice.poll_transmit().is_none(), "after a pause");
+        assert_eq!(voice.poll_timeout(), Some(1_000));
+        voice.tick(1_000);
+        answer(&mut voice, 1_000, 500);
+        answer(&mut voice, 1_000, 500);
+        let told = events(&mut voice);
+        assert!(
+            matches!(told[..], [VoiceEvent::Failed(_), VoiceEvent::BrokeOff { heard_permille: 0 }]),
+            "{told:?}"
+        );
+        assert!(!voice.is_speaking());
+        // The second line without a sound is the last.
+        if !is_complete {
+            voice.say(2_000, "");
+        }
+        voice.say(2_000, "Hello?");
+        answer(&mut voice, 2_000, 500);
+        answer(&mut voice, 2_000, 500);
+        let told = events(&mut voice);
+        assert!(matches!(&told[..], [VoiceEvent::Failed(failure), ..] if !failure.is_temporary), "{told:?}");
+    }
+    let mut voice = spoken();
+    voice.say_part(0, "How can ");
+    answer(&mut voice, 0, 503);
+    answer(&mut voice, 0, 503);
+    // The rest of its text comes meanwhile, and another line.
+    voice.say(100, "I help?");
+    voice.say(100, "One moment.");
+    events(&mut voice);
+    voice.tick(1_000);
+    answer(&mut voice, 1_000, 200);
+    assert!(matches!(voice.poll_output(1_000), Some(PlayerOutput::Audio(_))));
+    assert!(events(&mut voice).iter().all(|event| !matches!(event, VoiceEvent::Failed(_))));
+}
+
+#[test]
+fn a_line_that_waits_for_its_audio_is_paused_where_its_sound_ended() {
+    let mut voice = spoken();
+    voice.say_part(0, "One moment. ");
+    let id = answer(&mut voice, 0, 200);
+    let service = SpeechService::Synthesizer;
+    let mut mark = None;
+    while let Some(output) = voice.poll_output(0) {
+        mark = if let PlayerOutput::Mark(number) = output { Some(number) } else { mark };
+    }
+    assert_eq!(events(&mut voice), []);
+    voice.played(100, mark.unwrap());
+    assert_eq!(events(&mut voice), [VoiceEvent::LineBegan { at_ms: 0 }, VoiceEvent::Paused]);
+    voice.tick(1_500);
+    voice.arrived(1_600, service, id, Arrival::Body(vec![0; 4_800].into()));
+    assert_eq!(events(&mut voice), [VoiceEvent::Resumed]);
+
+    // All of it was heard, and its end is told much later.
+    let mut voice = spoken();
+    voice.say(0, "One moment.");
+    let id = answer(&mut voice, 0, 200);
+    voice.arrived(0, service, id, Arrival::Body(vec![1; 100].into()));
+    let outputs: Vec<_> = std::iter::from_fn(|| voice.poll_output(0)).collect();
+    let Some(PlayerOutput::Mark(mark)) = outputs.last() else { panic!("{outputs:?}") };
+    voice.played(100, *mark);
+    voice.arrived(4_000, service, id, Arrival::End);
+    assert_eq!(voice.poll_output(4_000), None);
+    assert_eq!(events(&mut voice).pop(), Some(VoiceEvent::Spoken { until_ms: Some(80) }));
+}
+
+#[test]
+fn a_line_without_words_is_over_after_those_before_it_and_fails_no_call() {
+    let mut voice = spoken();
     for line in ["👍", "…"] {
         voice.say(0, line);
         assert_eq!(

@@ -48,6 +48,7 @@ pub const MODELS: &[(&str, &str)] = &[
     ("shape-whole", "as `parallel-tools`; every call comes whole, in one piece"),
     ("shape-changing-ids", "as `tools`; every piece of a call has another id"),
     ("shape-stop", "as `tools`; finish_reason is `stop`"),
+    ("shape-length", "as `echo`; finish_reason is `length`"),
     ("shape-no-done", "as `tools`; no `[DONE]`"),
     ("shape-crlf", "as `tools`; lines end in CR LF, with comments between"),
     ("shape-one-byte", "as `tools`; every byte is sent by itself"),
@@ -199,6 +200,7 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "shape-no-done" => tools(body, Shape::NoDone),
         "shape-crlf" => tools(body, Shape::CrLf),
         "shape-one-byte" => tools(body, Shape::OneByte),
+        "shape-length" => Reply { shape: Shape::Length, ..echo() },
         "shape-parts" => Reply { shape: Shape::Parts, ..echo() },
         "shape-not-streamed" => tools(body, Shape::NotStreamed),
         other => {

@@ -20,6 +20,8 @@ pub enum Shape {
     ChangingIds,
     /// `finish_reason` is `stop` despite calls.
     Stop,
+    /// `finish_reason` is `length`.
+    Length,
     /// Without `[DONE]`.
     NoDone,
     /// CR LF line ends, with comments in between.
@@ -92,7 +94,11 @@ pub fn events(body: &Value, reply: &Reply, shape: Shape) -> Vec<Bytes> {
             call_pieces(n, call, shape).map(|call| delta(json!({"tool_calls": [call]}), Value::Null)),
         );
     }
-    let reason = if shape == Shape::Stop { "stop" } else { finish_reason(reply) };
+    let reason = match shape {
+        Shape::Stop => "stop",
+        Shape::Length => "length",
+        _ => finish_reason(reply),
+    };
     events.push(delta(json!({}), reason.into()));
     if counted {
         events.push(event(json!([]), usage(body, reply)));

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::lines::STALL_MS;
 use super::super::streaming::Streaming;
 use super::super::testing::{Bench, message, pcm, play, samples, settings, steps};
 use super::*;
@@ -139,6 +140,26 @@ fn only_lines_that_made_audio_are_billed() {
     });
     assert_eq!(broke_off, [4 + 5]);
     assert_eq!(billed(&|bench, _| bench.cancel(1)), [4], "the provider was at work on it");
+}
+
+#[test]
+fn a_line_whose_end_is_not_told_is_done_if_its_audio_can_be_all() {
+    let ends = |chunks: usize| {
+        let mut bench = bench();
+        bench.line(1, "We open at ten.");
+        let id = bench.open();
+        let times = json!({ "words": ["We", "open", "at", "ten."], "start": [0, 0, 0, 0], "end": [0.2, 0.5, 0.6, 1.0] });
+        bench.json(id, json!({ "type": "timestamps", "context_id": "line-1", "word_timestamps": times }));
+        (0..chunks).for_each(|_| bench.json(id, chunk("line-1", 2_400)));
+        bench.pass(STALL_MS);
+        assert!(bench.sent.contains(&Transmit::Drop { id }), "the connection is not used again");
+        bench.of(1)
+    };
+    assert!(ends(10).is_done);
+    assert_eq!(
+        ends(6).failure.map(|failure| failure.message),
+        Some("Cartesia stopped in the middle of the line".into())
+    );
 }
 
 #[test]

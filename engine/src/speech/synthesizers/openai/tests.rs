@@ -173,12 +173,41 @@ fn no_audio_late_audio_and_silence_in_the_middle_are_failures() {
     bench.line(3, "Three.");
     bench.head(2, 200, "audio/pcm");
     bench.body(2, &pcm(&samples(60)));
-    bench.pass(4_000);
-    bench.body(2, &pcm(&samples(60)));
+    bench.pass(400);
+    bench.body(2, &pcm(&samples(4_800)));
     bench.pass(4_999);
     assert_eq!(bench.of(3).failure, None);
     bench.pass(1);
     assert!(bench.failure(3).message.contains("middle"));
+
+    // A body that trickles without end.
+    bench.line(4, "Four.");
+    bench.head(3, 200, "audio/pcm");
+    bench.body(3, &pcm(&samples(60)));
+    for _ in 0..4 {
+        bench.pass(1_000);
+        bench.body(3, &[0; 2]);
+    }
+    bench.pass(1_000);
+    assert!(bench.failure(4).message.contains("middle"));
+}
+
+#[test]
+fn a_body_that_never_ends_is_done_when_its_audio_can_be_all() {
+    let mut bench = bench();
+    bench.speak(1, "We open at ten. ");
+    bench.line(1, "See you.");
+    let id = bench.requests()[0].0;
+    bench.head(id, 200, "audio/pcm");
+    bench.body(id, &pcm(&samples(24_000)));
+    let next = bench.requests()[0].0;
+    bench.head(next, 200, "audio/pcm");
+    bench.body(next, &pcm(&samples(12_000)));
+    bench.pass(5_000);
+    assert!(bench.sent.contains(&Transmit::Drop { id }));
+    assert_eq!((bench.of(1).samples.len(), bench.of(1).failure), (36_000, None), "the next part is spoken");
+    bench.arrive(next, Arrival::End);
+    assert!(bench.of(1).is_done);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::base::limits::{SPEECH_MESSAGE_BYTES_MAX, SPEECH_TEXT_BYTES_MAX};
 use crate::speech::exchange::{ExchangeFailure, SpeechFault};
-use crate::speech::transcribers::test_driver::{Driver, failure, final_, partial, settings};
+use crate::speech::transcribers::test_driver::{Driver, failure, final_, late, partial, settings};
 use serde_json::json;
 
 fn driver(rate: Rate) -> Driver {
@@ -94,9 +94,34 @@ fn an_end_that_is_not_confirmed() {
     // What belongs to it and comes later is nobody else's.
     call.utter(1_000);
     call.text(results(1.7, 2.98, "No.", true, true));
-    assert_eq!(call.events(), []);
+    call.text(results(1.7, 2.98, "No.", true, true));
+    assert_eq!(call.events(), [late("No", "No.")]);
     call.text(results(2.98, 4.22, "Maybe.", true, true));
     assert_eq!(call.events(), [final_("Maybe.")]);
+}
+
+#[test]
+fn words_that_were_heard_stay_when_the_final_result_is_empty() {
+    let mut call = driver(Rate::Khz16);
+    call.hear(500, 0);
+    call.open();
+    call.utter(1_000);
+    call.text(results(0.0, 1.5, "When do you", false, false));
+    call.text(results(0.0, 1.74, "", true, true));
+    assert_eq!(call.events(), [partial("When do you"), final_("When do you")]);
+    // The result itself comes late.
+    call.wait(800);
+    call.text(results(0.0, 1.74, "When do you open?", true, true));
+    call.text(results(0.0, 1.74, "When do you open?", true, true));
+    assert_eq!(call.events(), [late("When do you", "When do you open?")]);
+    // Nobody spoke: the provider takes back what it heard in the noise.
+    call.hear(500, 0);
+    call.text(results(1.74, 2.1, "the", false, false));
+    call.text(results(1.74, 2.2, "", true, false));
+    call.utter(1_000);
+    call.events();
+    call.text(results(2.2, 3.48, "", true, true));
+    assert_eq!(call.events(), [final_("")]);
 }
 
 #[test]

@@ -263,3 +263,17 @@ fn at_the_end_of_a_call_the_last_words_come() {
     call.wait(3_000);
     assert!(failure(&call.events()).message.contains("when the call was over"));
 }
+
+#[test]
+fn words_that_were_heard_stay_when_the_end_of_the_turn_has_none() {
+    let mut call = opened();
+    call.began();
+    call.hear(800, 500);
+    call.text(info("StartOfTurn", 0, 1.2, "When"));
+    call.text(info("Update", 0, 1.4, "When do you open"));
+    call.hear(240, 0);
+    call.ended();
+    call.text(info("EagerEndOfTurn", 0, 1.9, ""));
+    call.text(info("EndOfTurn", 0, 2.0, ""));
+    assert_eq!(call.events().last(), Some(&TurnEnded("When do you open".into())));
+}

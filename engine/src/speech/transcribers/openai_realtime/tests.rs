@@ -116,6 +116,11 @@ fn a_dialogue() {
     call.text(completed("item_2", ""));
     assert_eq!(call.events(), [final_("")]);
     assert_eq!(call.transcriber.billed_ms(), 1_740 + 740);
+    // Words that were heard stay when the end has none.
+    call.utter(500);
+    call.text(delta("item_3", "Two."));
+    call.text(completed("item_3", ""));
+    assert_eq!(call.events(), [partial("Two."), final_("Two.")]);
     call.close();
     assert!(matches!(call.transmits().last(), Some(Transmit::Drop { id: 0 })));
     assert_eq!(call.transcriber.poll_timeout(), None);
