@@ -270,7 +270,8 @@ fn allowed_origin<'a>(api: &Api, headers: &'a HeaderMap) -> Result<Option<&'a He
         return Ok(None);
     };
     let ours = url::Url::parse(&api.services().config().base_url).ok().map(|url| url.origin());
-    let theirs = origin.to_str().ok().and_then(|text| url::Url::parse(text).ok());
+    let theirs = origin.to_str().ok().filter(|text| !text.contains('%'));
+    let theirs = theirs.and_then(|text| url::Url::parse(text).ok());
     let local = |url: &url::Url| match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
