@@ -6,7 +6,6 @@ use serde::Deserialize;
 use crate::base::limits::INTEGER_MAX;
 use crate::base::ordered::Ordered as _;
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
-use crate::models::settings::provider_of;
 use crate::speech::transcribers::TranscriberKind;
 
 /// The settings read here.
@@ -285,10 +284,10 @@ impl SpeechCatalog {
     /// The price of 1,000 characters.
     fn voice_rate(&self, voice: &str) -> Option<u64> {
         let own = self.voices.get(voice).and_then(|settings| settings.microusd_per_1k_chars);
-        own.or_else(|| self.assumed.voices.get(provider_of(voice)?).copied())
+        own.or_else(|| self.assumed.voices.get(voice.split_once('/')?.0).copied())
     }
 
-    /// The same as for models: [`ModelCatalog::assume_prices`](crate::models::settings::ModelCatalog).
+    /// The same as for models: `ModelCatalog::assume_prices`.
     pub(crate) fn assume_prices(&mut self) {
         let voices = self.voices.iter().map(|(name, settings)| (name, settings.microusd_per_1k_chars));
         self.assumed.voices = dearest(voices);
@@ -318,7 +317,7 @@ impl SpeechCatalog {
     #[must_use]
     pub fn transcription_microusd(&self, transcriber: &str, audio_ms: i64) -> i64 {
         let own = self.transcribers.get(transcriber).and_then(|rates| rates.microusd_per_minute);
-        let rate = own.or_else(|| self.assumed.transcribers.get(provider_of(transcriber)?).copied());
+        let rate = own.or_else(|| self.assumed.transcribers.get(transcriber.split_once('/')?.0).copied());
         price(audio_ms.max(0).unsigned_abs(), rate, 60_000)
     }
 }
@@ -327,7 +326,7 @@ impl SpeechCatalog {
 fn dearest<'a>(rates: impl Iterator<Item = (&'a String, Option<u64>)>) -> BTreeMap<String, u64> {
     let mut dearest = BTreeMap::new();
     for (name, rate) in rates {
-        if let (Some(provider), Some(rate)) = (provider_of(name), rate) {
+        if let (Some((provider, _)), Some(rate)) = (name.split_once('/'), rate) {
             let known: &mut u64 = dearest.entry(provider.to_owned()).or_default();
             *known = rate.max(*known);
         }
