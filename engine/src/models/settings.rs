@@ -19,7 +19,7 @@ pub struct ModelCatalog {
     pub providers: BTreeMap<String, ModelProvider>,
     /// Settings of models by `provider/name`.
     pub models: BTreeMap<String, ModelSettings>,
-    /// By provider, the prices of models that have none: see [`ModelCatalog::assume_prices`].
+    /// By provider, the prices of models that have none: see `ModelCatalog::assume_prices`.
     pub assumed: BTreeMap<String, ModelSettings>,
 }
 

@@ -126,7 +126,7 @@ pub struct SpeechCatalog {
     pub transcribers: BTreeMap<String, TranscriberRates>,
     /// The transcriber of assistants that name none.
     pub default_transcriber: Option<String>,
-    /// By provider, the prices of voices and of transcribers that have none: see [`SpeechCatalog::assume_prices`].
+    /// By provider, the prices of voices and of transcribers that have none: see `SpeechCatalog::assume_prices`.
     pub assumed: AssumedRates,
 }
 
