@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::forms::{self, Fields, MET, USE};
 use super::visit::Visit;
 use super::{answers, paths};
-use crate::base::error::{Code, Error};
+use crate::base::error::Code;
 use crate::interfaces::dispatch::Answer;
 use crate::operations;
 use crate::operations::operation::Operation;
@@ -50,12 +50,15 @@ pub(super) async fn save(
         answer = match forms::run(visit, session, set, &sent).await {
             Ok(answer) => answer,
             Err(fault) => {
-                let is_saved = revision != read;
+                let is_conflict =
+                    matches!(&fault, Fault::Refused(error) if error.code == Code::RevisionConflict);
+                let is_told = revision != read && !is_conflict;
                 fields
                     .iter_mut()
                     .filter(|(name, _)| name == "_revision")
                     .for_each(|(_, at)| at.clone_from(&revision));
-                return Err(if is_saved { incomplete(fault, nouns) } else { fault });
+                let saved = format!("Everything is saved but the attached {nouns}.");
+                return Err(if is_told { forms::after(&saved, fault) } else { fault });
             }
         };
     }
@@ -91,13 +94,9 @@ pub(super) async fn attach(
     };
     let assistant = paths::value(fields, ATTACH).filter(|id| !id.is_empty());
     let (Some(assistant), Some(made)) = (assistant, made["id"].as_str()) else { return Ok(()) };
-    match add(visit, session, assistant, (list, set), made).await {
-        Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
-            let message = format!("It is made, but not attached. {}", error.message);
-            Err(Error::new(error.code, message).into())
-        }
-        done => done,
-    }
+    add(visit, session, assistant, (list, set), made)
+        .await
+        .map_err(|fault| forms::after("It is made, but not attached.", fault))
 }
 
 async fn add(
@@ -129,17 +128,6 @@ fn changed<'a>(attached: &'a Value, ticked: &'a [String]) -> Option<Vec<&'a str>
     let added = ticked.iter().map(String::as_str).filter(|id| !id.is_empty() && !before.contains(id));
     let ids: Vec<&str> = kept.chain(added).collect();
     (ids != before).then_some(ids)
-}
-
-/// What failed after something was saved.
-fn incomplete(fault: Fault, nouns: &str) -> Fault {
-    match fault {
-        Fault::Refused(error) if ![Code::Unauthorized, Code::RevisionConflict].contains(&error.code) => {
-            let message = format!("Everything is saved but the attached {nouns}. {}", error.message);
-            Error::new(error.code, message).into()
-        }
-        fault => fault,
-    }
 }
 
 #[cfg(test)]

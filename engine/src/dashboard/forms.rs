@@ -156,7 +156,8 @@ pub(super) async fn route(
             let to = then.map_or_else(|| Some(back.clone()), |then| fill(&then, &body)).unwrap_or(back);
             // What was made is made, and its page says what is missing: the form would make a second one.
             if let Err(fault) = templates::attach(visit, session, &fields, &body).await {
-                return failed(visit, session, &to, Fields::new(), templates::incomplete(fault)).await;
+                let fault = after("The assistant is saved, without its example document.", fault);
+                return failed(visit, session, &to, Fields::new(), fault).await;
             }
             let problem = match attached::attach(visit, session, id, &fields, &body).await {
                 Err(Fault::Refused(error)) if error.code != Code::Unauthorized => Some(error),
@@ -215,6 +216,16 @@ async fn failed(
         }
         Fault::Refused(_) => Ok(super::sign_in::ask(visit)),
         fault => Err(fault),
+    }
+}
+
+/// A refusal of what follows after something was `saved`, which says so first.
+pub(super) fn after(saved: &str, fault: Fault) -> Fault {
+    match fault {
+        Fault::Refused(error) if error.code != Code::Unauthorized => {
+            Error::new(error.code, format!("{saved} {}", error.message)).into()
+        }
+        fault => fault,
     }
 }
 

@@ -7,7 +7,6 @@ use super::forms::{self, Fields, ONCE, run_by_id as run};
 use super::paths;
 use super::show::{self, Outcome};
 use super::visit::Visit;
-use crate::base::error::{Code, Error};
 use crate::base::ids::DocumentId;
 use crate::sql;
 use crate::storage::accounts::Session;
@@ -130,17 +129,6 @@ pub(super) async fn choose(
 fn gives_way(before: &Template, chosen: &Template, name: &str, text: &str) -> bool {
     let text = text.replace("\r\n", "\n");
     before.text(name) == Some(&*text) || chosen.text(name).is_some() && text.trim().is_empty()
-}
-
-/// The error of [`attach`], on the page of an assistant that was made.
-pub(super) fn incomplete(fault: Fault) -> Fault {
-    match fault {
-        Fault::Refused(error) if error.code != Code::Unauthorized => {
-            let message = format!("The assistant is saved, without its example document. {}", error.message);
-            Error::new(error.code, message).into()
-        }
-        fault => fault,
-    }
 }
 
 /// Attaches the example document of the template that the form names to the assistant that it made. A form that is sent

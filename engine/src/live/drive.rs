@@ -191,14 +191,8 @@ impl<'a> Drive<'a> {
                 opened = peer.open(&call).await;
             }
             match opened {
-                Ok(()) => {
-                    self.mark_connected().await?;
-                    if self.is_released {
-                        return Ok(());
-                    }
-                }
-                // Answered, with audio that nobody understands: there will be no other.
-                Err(PeerEvent::Stop { .. }) => {
+                // Also answered: audio that nobody understands. There will be no other.
+                Ok(()) | Err(PeerEvent::Stop { .. }) => {
                     self.mark_connected().await?;
                     if self.is_released {
                         return Ok(());

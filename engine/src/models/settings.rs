@@ -56,11 +56,10 @@ impl ModelCatalog {
         for (model, settings) in &self.models {
             let Some(provider) = provider_of(model).filter(|_| settings.has_price()) else { continue };
             let assumed = self.assumed.entry(provider.to_owned()).or_default();
-            let dearer = |one: Option<u64>, other: Option<u64>| one.max(other);
-            assumed.input_microusd_per_1m_tokens =
-                dearer(assumed.input_microusd_per_1m_tokens, settings.input_microusd_per_1m_tokens);
-            assumed.output_microusd_per_1m_tokens =
-                dearer(assumed.output_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens);
+            let (input, output) =
+                (settings.input_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens);
+            assumed.input_microusd_per_1m_tokens = assumed.input_microusd_per_1m_tokens.max(input);
+            assumed.output_microusd_per_1m_tokens = assumed.output_microusd_per_1m_tokens.max(output);
         }
         for (model, settings) in &mut self.models {
             if let Some(assumed) = provider_of(model).and_then(|provider| self.assumed.get(provider))

@@ -122,16 +122,11 @@ fn uppercase() -> Vec<(u32, u32)> {
 /// `Pattern_Syntax`.
 fn identifier_start() -> Vec<(u32, u32)> {
     const OTHER: [(u32, u32); 4] = [(0x1885, 0x1886), (0x2118, 0x2118), (0x212e, 0x212e), (0x309b, 0x309c)];
-    const PATTERN_SYNTAX: u32 = 0x2e2f;
+    const PATTERN_SYNTAX: (u32, u32) = (0x2e2f, 0x2e2f);
     let letters = GeneralCategoryGroup::Letter.union(GeneralCategory::LetterNumber.into());
     let mut ranges = of_categories(letters);
+    ranges.retain(|range| *range != PATTERN_SYNTAX);
     ranges.extend(OTHER);
-    let syntax = ranges.iter().position(|range| (range.0..=range.1).contains(&PATTERN_SYNTAX));
-    if let Some((first, last)) = syntax.map(|at| ranges.swap_remove(at)) {
-        ranges.extend(
-            [(first, PATTERN_SYNTAX - 1), (PATTERN_SYNTAX + 1, last)].into_iter().filter(|(a, b)| a <= b),
-        );
-    }
     ranges
 }
 
