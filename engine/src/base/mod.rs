@@ -1,5 +1,6 @@
 //! Building blocks for every other folder: text, time, ids, JSON, limits, errors, and parsers of outside input.
 pub mod api_key;
+pub mod dollars;
 pub mod error;
 pub mod fair_pool;
 pub mod fetched;

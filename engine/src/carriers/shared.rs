@@ -83,21 +83,6 @@ pub fn key(text: &str) -> Option<char> {
     }
 }
 
-/// A decimal number of dollars, such as `0.01000`, in millionths; further digits round up.
-pub fn microusd(text: &str) -> Option<i64> {
-    const PLACES: usize = 6;
-    const BYTES_MAX: usize = 24;
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || text.len() > BYTES_MAX || !all_digits(whole) || !all_digits(part) {
-        return None;
-    }
-    let (kept, rest) = part.split_at(part.len().min(PLACES));
-    let micros: i64 = format!("{kept:0<PLACES$}").parse().ok()?;
-    let more = i64::from(rest.bytes().any(|byte| byte != b'0'));
-    whole.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(micros + more)
-}
-
 /// Decodes the audio of a text message: base64 mu-law at 8 kHz.
 pub fn mulaw(payload: &str) -> Result<Vec<i16>, MediaError> {
     let bytes = STANDARD.decode(payload).map_err(|_| MediaError::Audio)?;
@@ -214,6 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::base::dollars;
 
     #[test]
     fn costs_are_exact() {
@@ -234,7 +220,7 @@ mod tests {
             ("9999999999999999999", None),
         ];
         for (text, cost) in rows {
-            assert_eq!(microusd(text), cost, "{text}");
+            assert_eq!(dollars::read_up(text), cost, "{text}");
         }
     }
 
@@ -242,7 +228,7 @@ mod tests {
         #[test]
         fn costs_with_six_decimals_are_exact(micros in 0_i64..1_000_000_000_000) {
             let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-            prop_assert_eq!(microusd(&text), Some(micros));
+            prop_assert_eq!(dollars::read_up(&text), Some(micros));
         }
     }
 

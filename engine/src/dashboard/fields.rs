@@ -2,7 +2,7 @@
 //! converted stays a text, and the operation says what is wrong with it.
 use serde_json::{Map, Value};
 
-use super::dollars;
+use crate::base::dollars;
 use crate::base::field::FieldProblem;
 use crate::base::phone::{E164, E164_PATTERN};
 use crate::base::{json, whole_number};

@@ -4,7 +4,6 @@ mod answers;
 mod api_calls;
 pub mod assets;
 mod attached;
-mod dollars;
 mod fields;
 mod files;
 mod forms;

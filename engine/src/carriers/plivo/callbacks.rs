@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::{causes, is_id};
+use crate::base::dollars;
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
@@ -105,7 +106,7 @@ impl<'a> Parameters<'a> {
     fn billed(&self) -> Option<Billed> {
         let billed = Billed {
             duration_ms: seconds_ms(self.text("BillDuration")),
-            cost_microusd: shared::microusd(self.text("TotalCost")),
+            cost_microusd: dollars::read_up(self.text("TotalCost")),
         };
         (billed.duration_ms.is_some() || billed.cost_microusd.is_some()).then_some(billed)
     }

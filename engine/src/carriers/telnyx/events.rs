@@ -18,6 +18,7 @@
 use serde_json::Value;
 
 use super::causes;
+use crate::base::dollars;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
 
@@ -81,7 +82,7 @@ fn billed(payload: &Value) -> Option<Billed> {
         parts.iter().map(|part| text(part, "currency")).filter(|currency| !currency.is_empty());
     let in_dollars =
         currencies.next().is_some_and(|first| first == "USD") && currencies.all(|more| more == "USD");
-    let cost_microusd = match payload.get("total_cost").and_then(Value::as_str).and_then(shared::microusd) {
+    let cost_microusd = match payload.get("total_cost").and_then(Value::as_str).and_then(dollars::read_up) {
         // Zero is zero in any currency.
         Some(0) => Some(0),
         Some(cost) if in_dollars => Some(cost),

@@ -2,7 +2,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::dollars;
+use crate::base::dollars;
 use crate::dashboard::forms::{ONCE, READ};
 use crate::dashboard::frame::{Frame, Role};
 use crate::dashboard::pages::parts::{at, grouped, here, list, prose, size, text, words};

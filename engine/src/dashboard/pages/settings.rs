@@ -2,7 +2,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use crate::dashboard::dollars;
+use crate::base::dollars;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::form::{Form, allowed};

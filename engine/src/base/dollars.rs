@@ -1,9 +1,11 @@
-//! Amounts as people type them: dollars, where the API counts millionths.
+//! Amounts in dollars, as people type them and carriers write them, where the API counts millionths.
 
 /// How the names of amounts end in the API.
 pub const SUFFIX: &str = "_microusd";
 
 const MICRO: i64 = 1_000_000;
+/// Digits of a millionth after the point.
+const PLACES: usize = 6;
 
 /// `12500000` → `12.5`.
 pub fn shown(microusd: i64) -> String {
@@ -15,14 +17,27 @@ pub fn shown(microusd: i64) -> String {
 
 /// `12.5` → `12500000`; `None` for what is no such amount, or finer than a millionth.
 pub fn read(text: &str) -> Option<i64> {
+    parse(text).filter(|(_, finer)| finer.is_empty()).map(|(microusd, _)| microusd)
+}
+
+/// `0.01000` → `10000`; what is finer than a millionth rounds up. For a price that a carrier writes.
+pub fn read_up(text: &str) -> Option<i64> {
+    const BYTES_MAX: usize = 24;
+    let (microusd, finer) = parse(text).filter(|_| !text.starts_with('.') && text.len() <= BYTES_MAX)?;
+    microusd.checked_add(i64::from(finer.bytes().any(|byte| byte != b'0')))
+}
+
+/// The millionths, and the digits that are finer.
+fn parse(text: &str) -> Option<(i64, &str)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() && fraction.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 6 {
+    if whole.is_empty() && fraction.is_empty() || !digits(whole) || !digits(fraction) {
         return None;
     }
+    let (fraction, finer) = fraction.split_at(fraction.len().min(PLACES));
     let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let fraction: i64 = format!("{fraction:0<6}").parse().ok()?;
-    whole.checked_mul(MICRO)?.checked_add(fraction)
+    let fraction: i64 = format!("{fraction:0<PLACES$}").parse().ok()?;
+    Some((whole.checked_mul(MICRO)?.checked_add(fraction)?, finer))
 }
 
 #[cfg(test)]
