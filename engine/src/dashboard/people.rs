@@ -17,7 +17,7 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
-use crate::storage::accounts::{OPERATOR, Role, Session};
+use crate::storage::accounts::{Role, Session};
 use crate::storage::fault::Fault;
 
 /// The page where an invitation is accepted.
@@ -213,9 +213,8 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
 /// Whether invitations of a workspace with these admins let people in who have no account. Whoever is invited has a
 /// workspace of their own, and could let in anybody from there: not where the operator decides who gets an account.
 fn check_admits(services: &Services, admins: &Rows) -> Result<(), Fault> {
-    let sign_up = &services.config().sign_up;
     for admin in admins.iter() {
-        if admin.str("issuer")? == OPERATOR || sign_up.is_open_to(admin.str("email")?) {
+        if services.needs_no_invitation(admin.str("issuer")?, admin.str("email")?) {
             return Ok(());
         }
     }

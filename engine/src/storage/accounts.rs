@@ -259,9 +259,14 @@ impl Services {
         Ok(!found.is_empty())
     }
 
+    /// Whether somebody gets an account without an invitation: the operator, and whom the operator lets sign up.
+    pub(crate) fn needs_no_invitation(&self, issuer: &str, email: &str) -> bool {
+        issuer == OPERATOR || self.config().sign_up.is_open_to(email)
+    }
+
     /// Whether a person without an account may get one.
     async fn may_sign_up(&self, person: &Person, now_ms: i64) -> Result<bool, Fault> {
-        if person.issuer == OPERATOR || self.config().sign_up.is_open_to(&person.email) {
+        if self.needs_no_invitation(&person.issuer, &person.email) {
             return Ok(true);
         }
         let find = sql!(
