@@ -19,6 +19,7 @@ pub mod edge;
 pub mod example;
 pub mod fakes;
 pub mod faults;
+pub mod follower;
 pub mod host;
 pub mod input_logs;
 pub mod live_client;

@@ -7,6 +7,7 @@ mod held;
 mod on_phone;
 mod question;
 mod recording;
+mod saving;
 mod saying;
 
 use std::future::poll_fn;
@@ -26,21 +27,19 @@ use super::admission::Growth;
 use super::asking::Asked;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
-use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
-use super::{call_inputs, call_journal};
-use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
+use super::tool_calls::{ToolAnswer, ToolCall, ToolCaller};
+use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::input_log::InputLog;
 use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, WaitingFor,
 };
-use crate::live::telephony::leg::Leg;
 use crate::ports::BoxFuture;
-use crate::ports::statement::Statement;
 use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
@@ -94,6 +93,8 @@ pub(super) struct Drive<'a> {
     cut_rows: Vec<usize>,
     /// The number of transcript rows stored in their current form.
     saved_rows: usize,
+    /// The times of the latest turns, as they are stored.
+    saved_turns: Vec<TurnTimes>,
     /// When the lease is extended next.
     extend_lease_at_ms: i64,
     /// When the call's leg is read next.
@@ -154,6 +155,7 @@ impl<'a> Drive<'a> {
             said: Said::default(),
             cut_rows: Vec::new(),
             saved_rows: 0,
+            saved_turns: Vec::new(),
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
             check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
             save_heard_at_ms: now_ms,
@@ -204,8 +206,7 @@ impl<'a> Drive<'a> {
             }
         }
         self.handle(Input::Start);
-        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
-        peer.begin(started_ms, recordings::segment_ms(&self.session.services));
+        peer.begin(self.started_ms(), recordings::segment_ms(&self.session.services));
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
         }
@@ -273,7 +274,7 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         let heard = peer.heard_permille(self.now_ms());
-        let calls = self.save(calls, &heard).await?;
+        let calls = self.save(calls, &heard, self.turns(&*peer)).await?;
         if self.conversation.ended().is_some() {
             // The carrier has reported the end: a request that nobody waits for costs nothing if it is not made.
             return Ok(());
@@ -284,57 +285,6 @@ impl<'a> Drive<'a> {
         for call in calls {
             self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
         }
-        Ok(())
-    }
-
-    /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
-    /// batch reads the carrier's reports. Lines being spoken are written as far as they were `heard`, in thousandths.
-    async fn save(&mut self, calls: Vec<ToolCall>, heard: &[u32]) -> Result<Vec<CommittedCall<'a>>, Fault> {
-        let now_ms = self.now_ms();
-        let session = self.session;
-        let saved_rows = self.saved_rows.min(self.conversation.transcript().len());
-        let has_rows = saved_rows < self.conversation.transcript().len();
-        if !has_rows && calls.is_empty() && now_ms < self.extend_lease_at_ms {
-            if now_ms >= self.check_leg_at_ms {
-                self.check_leg().await?;
-            }
-            if now_ms >= self.save_heard_at_ms {
-                self.save_heard(now_ms, heard).await?;
-            }
-            return Ok(Vec::new());
-        }
-        let call = &session.call;
-        let rows = &self.conversation.rows_as_heard(saved_rows, now_ms, heard);
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
-        let mut statements = session.lease.extend(now_ms).to_vec();
-        let offset_ms = self.conversation.offset_ms();
-        statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
-        statements.extend(self.inputs_to_store());
-        statements.extend(self.progress_of_run());
-        let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
-        let committed = self.tools.commit(statements, calls, leg).await?;
-        self.inputs.stored();
-        self.saved_rows = self.conversation.transcript().len();
-        // A crash loses no more than this of what was spoken, recorded and spent.
-        let segment_ms = recordings::segment_ms(&session.services);
-        let pause_ms =
-            if session.is_spoken { segment_ms.min(LIVE_LEASE_EXTEND_MS) } else { LIVE_LEASE_EXTEND_MS };
-        self.extend_lease_at_ms = now_ms + pause_ms;
-        self.apply_leg(Leg::first(committed.rows.first())?);
-        Ok(committed.calls)
-    }
-
-    /// Writes how much of the lines being spoken was heard.
-    async fn save_heard(&mut self, now_ms: i64, heard: &[u32]) -> Result<(), Fault> {
-        let Some(speaking) = self.conversation.speaking().filter(|_| self.conversation.ended().is_none())
-        else {
-            return Ok(());
-        };
-        let call = &self.session.call;
-        let rows = self.conversation.rows_as_heard(speaking, now_ms, heard);
-        let statements = call_journal::save_rows(&call.workspace_id, &call.id, &rows);
-        self.session.services.ports().database.write(statements).await?;
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
         Ok(())
     }
 
@@ -515,12 +465,6 @@ impl<'a> Drive<'a> {
     fn handle(&mut self, input: Input) {
         let now_ms = self.now_ms();
         self.inputs.handle(&mut self.conversation, now_ms, input);
-    }
-
-    /// Adds the inputs since the last write to their log.
-    fn inputs_to_store(&self) -> Vec<Statement> {
-        let call = &self.session.call;
-        call_inputs::add(&call.workspace_id, &call.id, self.inputs.pending())
     }
 
     fn now_ms(&self) -> i64 {

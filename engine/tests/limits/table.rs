@@ -55,6 +55,8 @@ fn requests() -> Vec<Limit> {
         most("time for a body that arrives slowly (self-hosted)", slow_body),
         most("head of a request (self-hosted)", bytes(HEAD_BYTES_MAX)),
         most("time to send a head, from its first byte (self-hosted)", duration(HEAD_READ_MS)),
+        most("clients that follow calls and runs", count(FOLLOWERS_MAX)),
+        most("stream of events", duration(FOLLOW_MS_MAX.unsigned_abs())),
         most("reading a response that waits for its client (self-hosted)", window),
         most("`Idempotency-Key`", characters(IDEMPOTENCY_KEY_CHARS_MAX)),
         most(

@@ -36,6 +36,7 @@ mod error_messages;
 mod every_field;
 mod every_operation;
 mod faults;
+mod following;
 mod grants;
 mod hosts;
 mod keys;

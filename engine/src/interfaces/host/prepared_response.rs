@@ -15,6 +15,7 @@ use crate::base::response::{Incident, Note, error_response, finish, with_inciden
 use crate::interfaces::api::Api;
 use crate::interfaces::host::response_budget::{self, Recipient};
 use crate::live::telephony::without_token;
+use crate::operations::following::Follower;
 use crate::ports::blobs::{self, BlobError, Slice};
 use crate::ports::{Blobs, BoxStream, Clock, Incoming, Random};
 use crate::storage::fault::Fault;
@@ -26,6 +27,8 @@ pub enum PreparedResponse {
     Complete(FinalResponse),
     /// Open the blob, then send head and blob.
     Blob(BlobResponse),
+    /// Send head and events, piece by piece as they come.
+    Events(EventsResponse),
 }
 
 /// A response that is ready to be sent and logged.
@@ -113,6 +116,19 @@ impl BlobResponse {
     }
 }
 
+/// A response whose body is a stream of events. The client reads it for minutes; a host that stops ends it.
+pub struct EventsResponse {
+    response: FinalResponse,
+    follower: Follower,
+}
+
+impl EventsResponse {
+    /// The head, and the pieces of the body.
+    pub fn into_parts(self) -> (FinalResponse, BoxStream<'static, Bytes>) {
+        (self.response, self.follower.stream())
+    }
+}
+
 /// Identifies a request in responses and in the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RequestTrace {
@@ -162,6 +178,9 @@ impl RequestTrace {
         incoming: &Incoming,
         mut response: Response<Bytes>,
     ) -> PreparedResponse {
+        if let Some(follower) = response.extensions_mut().remove::<Follower>() {
+            return PreparedResponse::Events(EventsResponse { response: self.complete(response), follower });
+        }
         let slice = response.extensions_mut().remove::<Slice>();
         let bytes = match &slice {
             Some(slice) => slice.range.bytes.min(STREAMED_BYTES),

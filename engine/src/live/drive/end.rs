@@ -47,9 +47,7 @@ impl Drive<'_> {
         self.take_segments(peer, true);
         self.recording.finish().await;
         self.note_cut_recording();
-        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
-        let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
-        (reason, turns)
+        (reason, self.turns(peer))
     }
 
     /// Plays the last lines to their end, unless nobody can hear or pay them, and records how much of them was heard.

@@ -32,14 +32,7 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     };
     let mut statements = vec![insert.groups(), insert.sums(ended), insert.call(ended, analysis)];
     if let Some(ended) = ended {
-        let insert = sql!(
-            "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
-             SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call ON CONFLICT DO NOTHING",
-            call = &new.id,
-            transcript = transcript(ended),
-            turns = turns(ended),
-        );
-        statements.push(insert.in_workspace(&new.workspace_id));
+        statements.push(insert_transcript(&new.id, ended, "1").in_workspace(&new.workspace_id));
     }
     statements.push(search::insert(new, ended, analysis));
     statements.extend(search::index(&new.workspace_id, &new.id));
@@ -100,17 +93,9 @@ pub fn end(
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
     };
-    let transcript = transcript(ended);
-    let bytes = transcript.len() as i64;
+    let bytes = transcript(ended).len() as i64;
     let mut statements = regroup.statements();
-    let insert = sql!(
-        "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
-         SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call AND status <> 'ended'
-         ON CONFLICT DO NOTHING",
-        call = id,
-        transcript = transcript,
-        turns = turns(ended),
-    );
+    let insert = insert_transcript(id, ended, "status <> 'ended'");
     let update = sql!(
         format!(
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = :answered_at, ended_at = :ended_at,
@@ -146,6 +131,20 @@ pub fn end(
     statements.extend([insert, update].map(|statement| statement.in_workspace(workspace_id)));
     statements.extend(search::index(workspace_id, id));
     statements
+}
+
+/// Stores what was said in a call, and how many changes whoever follows it was shown.
+fn insert_transcript(id: &CallId, ended: &EndedCall, condition: &str) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO call_transcripts (seq, workspace_id, content, turns, changes)
+             SELECT seq, workspace_id, :transcript, :turns, (SELECT changes FROM live_calls WHERE call_id = calls.id)
+             FROM calls WHERE workspace_id = :ws AND id = :call AND {condition} ON CONFLICT DO NOTHING"
+        ),
+        call = id,
+        transcript = transcript(ended),
+        turns = turns(ended),
+    )
 }
 
 /// Stores the carrier's price, reported after the call ended, and the call's new total.

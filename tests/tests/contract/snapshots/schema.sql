@@ -193,7 +193,7 @@ CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
-, turns TEXT NOT NULL DEFAULT '[]') STRICT;
+, turns TEXT NOT NULL DEFAULT '[]', changes INTEGER) STRICT;
 CREATE TABLE call_words (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -321,7 +321,15 @@ CREATE TABLE live_call_rows (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL REFERENCES live_calls (call_id),
   place INTEGER NOT NULL,
+  content TEXT NOT NULL, change INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (call_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE live_call_turns (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL REFERENCES live_calls (call_id),
+  place INTEGER NOT NULL,
   content TEXT NOT NULL,
+  change INTEGER NOT NULL,
   PRIMARY KEY (call_id, place)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE live_calls (
@@ -329,7 +337,7 @@ CREATE TABLE live_calls (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   offset_ms INTEGER NOT NULL,
   spent TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, changes INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 CREATE TABLE memberships (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   account_id TEXT NOT NULL REFERENCES accounts (id),
