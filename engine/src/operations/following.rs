@@ -58,10 +58,9 @@ struct Found {
     has_more: bool,
 }
 
-/// A client that follows, as the response's head is made. Cheap to clone.
+/// A client that follows: an extension of the response whose body is its stream.
 #[derive(Clone)]
 pub struct Follower {
-    services: Services,
     principal: Principal,
     follow: Follow,
     /// Its place among those of its process, until the stream ends.
@@ -71,10 +70,9 @@ pub struct Follower {
 impl Follower {
     /// Takes a place for the client. Workspaces share the places of a process fairly.
     pub(crate) fn admit(context: &Context, follow: Follow) -> Result<Self, Fault> {
-        let services = context.services.clone();
-        match services.followers().take(context.workspace_id()?, 1, 0) {
+        match context.services.followers().take(context.workspace_id()?, 1, 0) {
             Some(place) => {
-                Ok(Self { principal: context.principal().clone(), services, follow, _place: Arc::new(place) })
+                Ok(Self { principal: context.principal().clone(), follow, _place: Arc::new(place) })
             }
             None => {
                 let message =
@@ -88,13 +86,13 @@ impl Follower {
 
     /// The events, as pieces of the response's body. The stream ends after the last event; earlier after
     /// [`FOLLOW_MS_MAX`], when the key is revoked, and when storage does not answer. The client connects again then.
-    pub fn stream(self) -> BoxStream<'static, Bytes> {
-        let now_ms = self.services.ports().clock.now_ms();
+    pub(crate) fn stream(self, services: Services) -> BoxStream<'static, Bytes> {
+        let now_ms = services.ports().clock.now_ms();
         let for_ms = match self.principal {
             Principal::Session(..) => FOLLOW_SESSION_MS_MAX,
             Principal::Key(_) | Principal::Nobody => FOLLOW_MS_MAX,
         };
-        let following = Following { follower: self, until_ms: now_ms + for_ms, sent_at_ms: now_ms };
+        let following = Following { services, follower: self, until_ms: now_ms + for_ms, sent_at_ms: now_ms };
         let begin = stream::once(async { Bytes::from_static(b"retry: 1000\n\n") });
         let events = stream::unfold(following, |mut following| async move {
             let piece = following.next().await?;
@@ -114,6 +112,7 @@ struct Seen {
 }
 
 struct Following {
+    services: Services,
     follower: Follower,
     until_ms: i64,
     sent_at_ms: i64,
@@ -122,7 +121,7 @@ struct Following {
 impl Following {
     /// The next piece of the body; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
-        let clock = self.follower.services.ports().clock.clone();
+        let clock = self.services.ports().clock.clone();
         loop {
             let now_ms = clock.now_ms();
             let Follow { seen, found, .. } = &mut self.follower.follow;
@@ -146,9 +145,9 @@ impl Following {
     }
 
     async fn look(&self) -> Result<Found, Fault> {
-        let Follower { services, principal, follow, .. } = &self.follower;
-        let now_ms = services.ports().clock.now_ms();
-        let mut context = Context::new(services.clone(), now_ms, principal.clone());
+        let Follower { principal, follow, .. } = &self.follower;
+        let now_ms = self.services.ports().clock.now_ms();
+        let mut context = Context::new(self.services.clone(), now_ms, principal.clone());
         changes::since(&mut context, &follow.subject, &follow.seen).await
     }
 }

@@ -35,6 +35,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         action: Some(html! { (actions(frame, call, ended)) }),
         calls: [
             "get_call",
+            "follow_call",
             "get_waveform",
             "download_recording",
             "hang_up_call",

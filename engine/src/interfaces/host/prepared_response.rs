@@ -119,13 +119,13 @@ impl BlobResponse {
 /// A response whose body is a stream of events. The client reads it for minutes; a host that stops ends it.
 pub struct EventsResponse {
     response: FinalResponse,
-    follower: Follower,
+    pieces: BoxStream<'static, Bytes>,
 }
 
 impl EventsResponse {
     /// The head, and the pieces of the body.
     pub fn into_parts(self) -> (FinalResponse, BoxStream<'static, Bytes>) {
-        (self.response, self.follower.stream())
+        (self.response, self.pieces)
     }
 }
 
@@ -179,7 +179,8 @@ impl RequestTrace {
         mut response: Response<Bytes>,
     ) -> PreparedResponse {
         if let Some(follower) = response.extensions_mut().remove::<Follower>() {
-            return PreparedResponse::Events(EventsResponse { response: self.complete(response), follower });
+            let pieces = follower.stream(api.services().clone());
+            return PreparedResponse::Events(EventsResponse { response: self.complete(response), pieces });
         }
         let slice = response.extensions_mut().remove::<Slice>();
         let bytes = match &slice {
