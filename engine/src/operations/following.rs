@@ -5,8 +5,6 @@
 //! earlier one about the same row or turn, so an event that comes twice does no harm.
 mod changes;
 
-use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +12,7 @@ use futures_util::stream;
 
 use crate::base::error::{Code, Error};
 use crate::base::fair_pool::Share;
+use crate::base::hash::fingerprint;
 use crate::base::ids::{CallId, RunId, WorkspaceId};
 use crate::base::limits::{FOLLOW_KEEP_ALIVE_MS, FOLLOW_MS_MAX, FOLLOW_PAUSE_MS, FOLLOW_SESSION_MS_MAX};
 use crate::operations::context::{Context, Principal};
@@ -107,8 +106,8 @@ impl Follower {
 struct Seen {
     /// The id of the latest event.
     after: i64,
-    /// Fingerprints of the rows and turns sent on this connection: at the end, only those that differ are sent again.
-    contents: BTreeSet<u64>,
+    /// Fingerprints of what was sent on this connection, in order: at the end, only rows and turns that differ are sent again.
+    contents: Vec<u64>,
 }
 
 struct Following {
@@ -159,30 +158,26 @@ impl Seen {
         for Event { id, kind, data } in events {
             text += &format!("id: {id}\nevent: {kind}\ndata: {data}\n\n");
             self.after = self.after.max(id);
-            self.contents.insert(fingerprint(&data));
+            let fingerprint = fingerprint(&data);
+            if let Err(place) = self.contents.binary_search(&fingerprint) {
+                self.contents.insert(place, fingerprint);
+            }
         }
         text.into()
     }
 
     fn has(&self, data: &str) -> bool {
-        self.contents.contains(&fingerprint(data))
+        self.contents.binary_search(&fingerprint(data)).is_ok()
     }
 }
 
 /// The response to a client that wants to follow what exists and has the event `after`. A client that has the last event
 /// gets 204, so that it does not connect again.
 pub(crate) async fn begin(context: &mut Context, subject: Subject, after: i64) -> Result<Output, Fault> {
-    let seen = Seen { after, contents: BTreeSet::new() };
+    let seen = Seen { after, contents: Vec::new() };
     let found = changes::since(context, &subject, &seen).await?;
     match found.is_over && found.events.is_empty() {
         true => Ok(Output::empty()),
         false => Ok(Output::follow(Follow { subject, seen, found })),
     }
-}
-
-/// Tells texts apart.
-fn fingerprint(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

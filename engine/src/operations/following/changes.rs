@@ -7,6 +7,7 @@ use crate::base::error::Error;
 use crate::base::ids::{CallId, RunId};
 use crate::base::limits::FOLLOWED_AT_ONCE;
 use crate::operations::context::Context;
+use crate::operations::operation::Output;
 use crate::operations::runs::get;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
@@ -39,7 +40,7 @@ async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Foun
     let [call, ended, changes] = context.read_each(reads).await?;
     let base_url = &context.services.config().base_url;
     if let Some(row) = ended.first() {
-        return after_end(Some(row), json!(Call::read(row, base_url)?).to_string(), seen);
+        return after_end(Some(row), json(&Call::read(row, base_url)?)?, seen);
     }
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let id_of_status = match row.word("status")? {
@@ -47,7 +48,7 @@ async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Foun
         CallStatus::Ringing => 2,
         CallStatus::InProgress | CallStatus::Ended => 3,
     };
-    in_progress(id_of_status, &json!(Call::read(row, base_url)?), &changes, seen)
+    in_progress(id_of_status, json(&Call::read(row, base_url)?)?, &changes, seen)
 }
 
 async fn of_run(context: &mut Context, id: &RunId, seen: &Seen) -> Result<Found, Fault> {
@@ -62,10 +63,14 @@ async fn of_run(context: &mut Context, id: &RunId, seen: &Seen) -> Result<Found,
         RunStatus::Completed | RunStatus::Error => {
             let base_url = &context.services.config().base_url;
             let call = ended.first().map(|row| Call::read(row, base_url)).transpose()?;
-            return after_end(ended.first(), json!(RunDetail::read(row, call)?).to_string(), seen);
+            return after_end(ended.first(), json(&RunDetail::read(row, call)?)?, seen);
         }
     };
-    in_progress(id_of_status, &json!(run), &changes, seen)
+    in_progress(id_of_status, json(&run)?, &changes, seen)
+}
+
+fn json(value: &impl Serialize) -> Result<String, Fault> {
+    Ok(Output::ok(value)?.body.unwrap_or_default())
 }
 
 /// The changes after the event `after` in the journal of the call that the expression `call` finds. Nothing of the journal
@@ -89,7 +94,7 @@ fn journal(call: &str, followed: &str, after: i64) -> Statement {
 fn in_progress(id_of_status: i64, status: &Value, changes: &Rows, seen: &Seen) -> Result<Found, Fault> {
     let mut events = Vec::new();
     if id_of_status > seen.after {
-        events.push(Event { id: id_of_status, kind: STATUS, data: status.to_string() });
+        events.push(Event { id: id_of_status, kind: STATUS, data: status });
     }
     for row in changes.iter() {
         let kind = if row.str("kind")? == TURN { TURN } else { TRANSCRIPT };
