@@ -1,6 +1,6 @@
 //! What has changed in a call or run since a client looked last.
+use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::{Event, Found, Seen, Subject};
 use crate::base::error::Error;
