@@ -91,7 +91,7 @@ fn journal(call: &str, followed: &str, after: i64) -> Statement {
     )
 }
 
-fn in_progress(id_of_status: i64, status: &Value, changes: &Rows, seen: &Seen) -> Result<Found, Fault> {
+fn in_progress(id_of_status: i64, status: String, changes: &Rows, seen: &Seen) -> Result<Found, Fault> {
     let mut events = Vec::new();
     if id_of_status > seen.after {
         events.push(Event { id: id_of_status, kind: STATUS, data: status });
