@@ -105,7 +105,9 @@ fn read(
 
 /// The id of the last event that the client has; 0 without one.
 fn last_event_id(headers: &HeaderMap) -> Result<i64, Error> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(0) };
+    // Some hosts drop empty headers.
+    let value = headers.get("last-event-id").filter(|value| !value.is_empty());
+    let Some(value) = value else { return Ok(0) };
     match value.to_str().ok().and_then(|text| whole_number::revision(&text.trim().into())) {
         Some(id) => Ok(id),
         None => {

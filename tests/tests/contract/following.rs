@@ -66,7 +66,8 @@ fn what_has_ended_is_told_at_once() {
         for id in [ended.id, ended.id + 1, 1 << 50] {
             after(id.to_string()).empty();
         }
-        for id in ["", "x", "-1", "1.5", "99999999999999999999"] {
+        assert_eq!(events_of(&after(String::new()).ok().body), events);
+        for id in ["x", "-1", "1.5", "99999999999999999999"] {
             let refused = after(id.to_owned()).refused("invalid_parameter");
             assert_eq!(refused.fields(), ["Last-Event-ID"], "{id:?}");
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::future::ready;
 use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
@@ -13,7 +14,7 @@ use crate::base::ids::{Id, Ids, RequestId};
 use crate::base::limits::{BLOB_PIECE_BYTES, HEAD_BYTES_MAX};
 use crate::base::response::{Incident, Note, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
-use crate::interfaces::host::response_budget::{self, Recipient};
+use crate::interfaces::host::response_budget::{self, Recipient, ResponseBudget};
 use crate::live::telephony::without_token;
 use crate::operations::following::Follower;
 use crate::ports::blobs::{self, BlobError, Slice};
@@ -179,7 +180,12 @@ impl RequestTrace {
         mut response: Response<Bytes>,
     ) -> PreparedResponse {
         if let Some(follower) = response.extensions_mut().remove::<Follower>() {
+            let recipient = ResponseBudget::recipient(&mut response, || api.client_address(incoming));
+            let budget = api.responses().clone();
             let pieces = follower.stream(api.services().clone());
+            // Without memory for the next piece the stream ends, and the client connects again.
+            let pieces = pieces.map(move |piece| budget.piece(&recipient, piece));
+            let pieces = Box::pin(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
             return PreparedResponse::Events(EventsResponse { response: self.complete(response), pieces });
         }
         let slice = response.extensions_mut().remove::<Slice>();
