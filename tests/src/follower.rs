@@ -47,8 +47,26 @@ impl Follower {
         Ok(Self { body: BufReader::new(Chunked { reader, left: 0 }), headers })
     }
 
+    /// Expects an event of this kind next.
+    #[track_caller]
+    pub fn expect(&mut self, kind: &str) -> Event {
+        match self.next() {
+            Some(event) if event.kind == kind => event,
+            other => panic!("not {kind}: {other:?}"),
+        }
+    }
+
+    /// All events until the stream ends.
+    pub fn rest(&mut self) -> Vec<Event> {
+        self.collect()
+    }
+}
+
+impl Iterator for Follower {
+    type Item = Event;
+
     /// The next event; `None` after the stream has ended.
-    pub fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Event> {
         let (mut id, mut kind, mut data) = (None, None, None);
         loop {
             let mut line = String::new();
@@ -67,20 +85,6 @@ impl Follower {
                 return Some(Event { id: id.expect("an id"), kind: kind.expect("a kind"), data });
             }
         }
-    }
-
-    /// Expects an event of this kind next.
-    #[track_caller]
-    pub fn expect(&mut self, kind: &str) -> Event {
-        match self.next() {
-            Some(event) if event.kind == kind => event,
-            other => panic!("not {kind}: {other:?}"),
-        }
-    }
-
-    /// All events until the stream ends.
-    pub fn rest(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.next()).collect()
     }
 }
 
