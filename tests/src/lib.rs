@@ -15,6 +15,7 @@ pub mod carrier_samples;
 pub mod choices;
 pub mod compare;
 pub mod direct_access;
+pub mod dtmf;
 pub mod edge;
 pub mod example;
 pub mod fakes;

@@ -40,6 +40,9 @@ pub struct AssistantSnapshot {
     /// Whether its calls are recorded.
     #[serde(default = "recorded")]
     pub record: bool,
+    /// Whether its model can press keys in outbound telephone calls.
+    #[serde(default)]
+    pub keys: bool,
     /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.

@@ -1,5 +1,6 @@
 //! The state machine of a conversation.
 mod filler;
+mod keys;
 mod messages;
 mod record;
 mod setup;
@@ -40,7 +41,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
-/// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), filler: String::new(),
+/// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), keys: false, filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -66,7 +67,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///                 text: "the tool's response".into(),
 ///                 is_error: false,
 ///             }),
-///             Output::Ended { .. } => {}
+///             Output::PressKeys { .. } | Output::Ended { .. } => {}
 ///         }
 ///     }
 /// }
@@ -209,6 +210,7 @@ impl Conversation {
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys, duration_ms, silence_ms } => self.keys(keys, duration_ms, silence_ms),
+            Input::KeysPressed { id, pressed } => self.keys_pressed(&id, pressed),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
             Input::BrokeOff { heard_permille } => self.broke_off(heard_permille),
             Input::Heard { row, chars } => self.heard(row, chars),

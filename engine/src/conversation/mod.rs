@@ -4,6 +4,7 @@
 mod configuration;
 mod ended_reason;
 pub mod input_log;
+pub mod keys;
 mod limits;
 mod machine;
 mod model_turn;
@@ -12,6 +13,7 @@ pub mod transcript;
 
 pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
+pub use keys::SEND_KEYS;
 pub use limits::{
     ConversationLimits, DURATION_MS_MAX, FILLER_AFTER_MS, NOTES_MAX, REPEATS_MAX, SILENCES_MAX,
     TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,

@@ -122,7 +122,7 @@ impl<'a> Drive<'a> {
             instructions: session.instructions.clone(),
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
-            tools: assistant.specs().clone(),
+            tools: session.tools().clone(),
             seed: session.run.as_ref().map_or_else(|| seed(session), |run| run.seed),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
@@ -136,6 +136,7 @@ impl<'a> Drive<'a> {
             apology: session.apology(),
             still_there: session.still_there().to_owned(),
             not_understood: session.not_understood().to_owned(),
+            keys: session.offers_keys(),
             filler: assistant.speech.filler.clone(),
         };
         Self {
@@ -246,13 +247,14 @@ impl<'a> Drive<'a> {
     /// Carries out the conversation's outputs: notifies the peer, writes the journal, and only then asks models and
     /// calls tools.
     async fn execute_outputs(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        let (mut ask, mut calls) = (None, Vec::new());
+        let (mut ask, mut calls, mut keys) = (None, Vec::new(), Vec::new());
         while let Some(output) = self.conversation.poll() {
             match output {
                 // The transcript's rows report these.
                 Output::Say { .. } | Output::Ended { .. } => {}
                 Output::AskModel { request } => ask = Some(request),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+                Output::PressKeys { id, keys: these } => keys.push((id, these)),
             }
         }
         if self.conversation.waiting_for() != WaitingFor::Model {
@@ -284,6 +286,9 @@ impl<'a> Drive<'a> {
         }
         for call in calls {
             self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
+        }
+        for (id, keys) in keys {
+            peer.press_keys(id, keys).await;
         }
         Ok(())
     }

@@ -353,6 +353,11 @@ impl Peer for LineSocket<'_> {
         })
     }
 
+    fn press_keys(&mut self, id: String, keys: String) -> BoxFuture<'_, ()> {
+        self.handle(LineInput::Press(id, keys));
+        self.send_due()
+    }
+
     fn cut_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
             match self.line.row(row) {

@@ -18,6 +18,7 @@ use crate::speech::language::is_language_tag;
 use crate::speech::options::SpeechOptions;
 use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
 use crate::sql;
+use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
 
@@ -68,6 +69,9 @@ resource! {
             /// Whether calls are recorded. If not, nothing of their audio is kept.
             #[serde(default = "recorded")]
             record: bool,
+            /// Whether its model can press keys in outbound telephone calls, with the tool `send_keys`.
+            #[serde(default)]
+            keys: bool,
         },
         computed: {
             /// Attached tools, in order.
@@ -180,6 +184,14 @@ impl Resource for Assistant {
 
     fn before_update(&self) -> Vec<Statement> {
         revisions::keep(self)
+    }
+
+    fn updated_with(&self, next: &Self, _: &Context) -> Batch {
+        Batch::from([attachments::send_keys_is_free("assistant_id", &next.id)])
+    }
+
+    fn explain(&self, fault: Fault) -> Fault {
+        attachments::send_keys_taken(fault, "keys")
     }
 }
 

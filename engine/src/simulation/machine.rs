@@ -206,6 +206,7 @@ impl Simulation {
             apology: String::new(),
             still_there: String::new(),
             not_understood: String::new(),
+            keys: false,
             filler: String::new(),
         });
         let mut simulation = Self {
@@ -387,6 +388,8 @@ impl Simulation {
                 conversation::Output::AskModel { .. } => {
                     self.outputs.push_back(Output::AskAssistant);
                 }
+                // Nobody in a simulation has a telephone.
+                conversation::Output::PressKeys { .. } => {}
                 conversation::Output::CallTool { id, name, arguments } => {
                     self.outputs.push_back(Output::CallTool { id, name, arguments });
                 }

@@ -43,4 +43,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0026_membership_used.sql"),
     migration!("0027_audit_subject_name.sql"),
     migration!("0028_following.sql"),
+    migration!("0029_keys.sql"),
 ];

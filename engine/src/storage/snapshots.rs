@@ -111,7 +111,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Stateme
         sql!(
             format!(
                 "SELECT id, name, instructions, first_message, model, voice, pipeline_mode,
-                   transcriber, language, keyterms, speech, record, revision
+                   transcriber, language, keyterms, speech, record, keys, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
             id = id
@@ -175,6 +175,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         keyterms: row.json("keyterms")?,
         speech: row.json("speech")?,
         record: row.flag("record")?,
+        keys: row.flag("keys")?,
         revision: row.integer("revision")?,
         tools,
         knowledge,

@@ -229,6 +229,7 @@ fn conversations() -> Vec<Limit> {
         most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),
         most("tool calls between two lines", count(TOOL_CALLS_PER_TURN_MAX)),
+        most("keys and pauses in one call of `send_keys`", count(SEND_KEYS_CHARS_MAX)),
         most("equal lines of the assistant in a row", count(REPEATS_MAX)),
         most("silences in a row", count(SILENCES_MAX)),
         most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),

@@ -59,6 +59,7 @@ mod recordings;
 mod revisions;
 mod round_trips;
 mod runs;
+mod send_keys;
 mod simulations;
 mod snapshots;
 mod spending;

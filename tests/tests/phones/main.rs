@@ -26,6 +26,7 @@ mod cut_short;
 mod hang_up;
 mod hard_to_hear;
 mod inbound;
+mod keys;
 mod media;
 mod outbound;
 mod recorded_caller;

@@ -55,6 +55,8 @@ pub const PHONE_BURST_MS: i64 = 10_000;
 pub const PHONE_KEYS_MS: i64 = 2_000;
 /// Keys in one such line.
 pub const PHONE_KEYS_MAX: usize = 64;
+/// Keys and pauses in one call of `send_keys`.
+pub const SEND_KEYS_CHARS_MAX: usize = 32;
 /// Length of the sentence that an assistant says when its model fails.
 pub const APOLOGY_CHARS_MAX: usize = 300;
 /// On a telephone, nothing heard for this long during the user's turn is a silence.

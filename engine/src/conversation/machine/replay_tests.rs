@@ -296,6 +296,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         apology: String::new(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "One moment, I am looking.".into(),
     }
 }

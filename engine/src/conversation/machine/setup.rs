@@ -37,6 +37,9 @@ pub struct ConversationSetup {
     /// What a spoken assistant says to a user whose words were lost; when empty, nothing.
     #[serde(default)]
     pub not_understood: String,
+    /// Whether one of the tools is [`SEND_KEYS`](crate::conversation::SEND_KEYS).
+    #[serde(default)]
+    pub keys: bool,
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,

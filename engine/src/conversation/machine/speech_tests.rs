@@ -193,6 +193,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
         apology: "I am sorry.".into(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);

@@ -457,6 +457,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         apology: String::new(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "One moment, I am looking.".into(),
     }
 }

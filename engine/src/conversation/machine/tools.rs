@@ -17,11 +17,18 @@ pub(super) struct PendingToolCall {
     pub(super) id: String,
     name: String,
     arguments: Value,
+    /// What it presses, if it is one of [`SEND_KEYS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) presses: Option<String>,
 }
 
 impl PendingToolCall {
     pub(super) fn output(&self) -> Output {
-        Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
+        let id = self.id.clone();
+        match self.presses.clone() {
+            Some(keys) => Output::PressKeys { id, keys },
+            None => Output::CallTool { id, name: self.name.clone(), arguments: self.arguments.clone() },
+        }
     }
 }
 
@@ -91,7 +98,8 @@ impl Conversation {
             let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
             self.history.push(Message::ToolCall { id, name, arguments });
         }
-        PendingToolCall { id, name, arguments }
+        let presses = self.keys_of(&name, &arguments).filter(|_| !is_rejected);
+        PendingToolCall { id, name, arguments, presses }
     }
 
     fn unknown_tool(&self) -> String {
@@ -103,7 +111,9 @@ impl Conversation {
     }
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        if self.state != State::Calling {
+        // After the end, only keys have a result.
+        let is_over = self.ended().is_some();
+        if self.state != State::Calling && !is_over {
             return;
         }
         let Some(place) = self.pending.iter().position(|call| call.id == id) else {
@@ -119,7 +129,7 @@ impl Conversation {
             return;
         }
         self.history.push(Message::ToolResult { id, name, text, is_error });
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || is_over {
             return;
         }
         if !self.held.is_empty() {

@@ -167,6 +167,7 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             (form.field("language"))
             (form.field("keyterms"))
             (form.field("record"))
+            (form.field("keys"))
         }
         (provided(frame))
         @if form.holds("voice", TONE) { (tones()) }

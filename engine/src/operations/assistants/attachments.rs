@@ -9,6 +9,7 @@ use crate::base::limits::{
     DETACHED_AT_ONCE, DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
 };
 use crate::base::time::Timestamp;
+use crate::conversation::SEND_KEYS;
 use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
 use crate::operations::operation::{Input, Operation, Output};
@@ -147,8 +148,9 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
     let [guard, update] = resource::change(&current, &next);
     let [delete, insert] = TOOLS.replace(&next.id, list);
     let mut statements = revisions::keep(&current);
-    statements.extend([guard, delete, insert, update]);
-    context.commit(statements, resource::ok(&next)?).await
+    statements.extend([guard, delete, insert, update, send_keys_is_free("assistant_id", &next.id)]);
+    let committed = context.commit(statements, resource::ok(&next)?).await;
+    committed.map_err(|fault| send_keys_taken(fault, "tool_ids"))
 }
 
 async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -189,6 +191,34 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
         Fault::Storage(error) if error.is_constraint("knowledge_limit") => Fault::Stale,
         other => other,
     })
+}
+
+/// Undoes the batch when an assistant with `keys`, selected by `column = value` of its attachments, has a tool attached whose
+/// name is that of the tool that presses them.
+pub(crate) fn send_keys_is_free(column: &'static str, value: &impl Id) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO batch_guard (send_keys_is_free) SELECT 0 WHERE EXISTS
+             (SELECT 1 FROM assistant_tools AS attached JOIN tools ON tools.id = attached.tool_id
+              JOIN assistants ON assistants.id = attached.assistant_id
+              WHERE attached.workspace_id = :ws AND attached.{column} = :value
+              AND tools.name = :name AND assistants.keys = 1)"
+        ),
+        value = value,
+        name = SEND_KEYS
+    )
+}
+
+/// The error for what [`send_keys_is_free`] undoes.
+pub(crate) fn send_keys_taken(fault: Fault, field: &str) -> Fault {
+    match fault {
+        Fault::Storage(error) if error.is_constraint("send_keys_taken") => {
+            let message =
+                "an assistant with `keys: true` has a tool `send_keys` already; give yours another name";
+            Error::field(field, message).into()
+        }
+        other => other,
+    }
 }
 
 /// Each id once, in the given order.

@@ -107,7 +107,7 @@ CREATE TABLE assistant_revisions (
   knowledge_ids TEXT NOT NULL,
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, id, revision)
 ) STRICT;
 CREATE TABLE assistant_tools (
@@ -129,7 +129,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1) STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -143,7 +143,8 @@ CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
-, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1)) STRICT;
+, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1), send_keys_is_free INTEGER NOT NULL DEFAULT 1
+  CONSTRAINT send_keys_taken CHECK (send_keys_is_free = 1)) STRICT;
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
