@@ -126,7 +126,7 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header",
             "description": "The `id` of the last event that you have received: the stream begins after it.",
-            "schema": {"type": "integer", "minimum": 0},
+            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999_i64},
         }));
     }
     if operation.takes_idempotency_key() {
@@ -148,7 +148,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         Success::Created => "Success: something was created or started. The body describes it.",
         Success::Empty => "Success. The response has no body.",
         Success::Audio => "The complete recording, a WAV file.",
-        Success::Events => "The events, each with `id`, `event` and `data` (JSON), as they come.",
+        Success::Events => "The events, each with `id`, `event` and `data` (JSON), as they come. Comments (lines that begin with a colon) keep the connection alive.",
     }});
     let mut revised = false;
     if let Some(response) = operation.response {

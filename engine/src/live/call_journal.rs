@@ -57,8 +57,7 @@ pub fn save(
     statements
 }
 
-/// Inserts or replaces rows, each as it would be if the process died now: of a line being spoken, the part that was
-/// heard. Does nothing if the call has ended meanwhile.
+/// Inserts or replaces rows: of a line being spoken, the part that was heard. Does nothing if the call has ended meanwhile.
 pub fn save_rows(workspace_id: &WorkspaceId, call_id: &CallId, rows: &[TranscriptRow]) -> Vec<Statement> {
     Entries::Rows.save(workspace_id, call_id, rows.iter().map(|row| json!(row)))
 }
@@ -176,8 +175,12 @@ pub fn read(live: &Rows, rows: &Rows, turns: &Rows) -> Result<CallProgress, Data
     let Some(live) = live.first() else {
         return Ok(CallProgress::default());
     };
-    let transcript: Vec<TranscriptRow> =
+    let mut transcript: Vec<TranscriptRow> =
         rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?;
+    // Whatever was being said was cut off when the process died.
+    for row in transcript.iter_mut().filter(|row| row.in_progress) {
+        (row.in_progress, row.interrupted) = (false, true);
+    }
     let mut turns: Vec<TurnTimes> = turns.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?;
     turns.drain(..turns.len().saturating_sub(CALL_TURNS_MAX));
     // A line being spoken is written more often than the rest.

@@ -62,17 +62,19 @@ struct Found {
 pub struct Follower {
     principal: Principal,
     follow: Follow,
-    /// Its place among those of its process, until the stream ends.
-    _place: Arc<Share<WorkspaceId>>,
+    /// Its place among those of its process, until the stream ends. What has ended is sent without one.
+    _place: Option<Arc<Share<WorkspaceId>>>,
 }
 
 impl Follower {
     /// Takes a place for the client. Workspaces share the places of a process fairly.
     pub(crate) fn admit(context: &Context, follow: Follow) -> Result<Self, Fault> {
+        let principal = context.principal().clone();
+        if follow.found.is_over {
+            return Ok(Self { principal, follow, _place: None });
+        }
         match context.services.followers().take(context.workspace_id()?, 1, 0) {
-            Some(place) => {
-                Ok(Self { principal: context.principal().clone(), follow, _place: Arc::new(place) })
-            }
+            Some(place) => Ok(Self { principal, follow, _place: Some(Arc::new(place)) }),
             None => {
                 let message =
                     "Too many calls and runs are being followed. Close a stream, or try again later.";

@@ -131,6 +131,13 @@ fn a_spoken_call_tells_its_turns_and_what_was_cut() {
     let call = world.settled_call(&id);
     assert_eq!(Value::from(rows_of(&events)), call["transcript"], "{events:?}");
     assert_eq!(rows_of(&events)[0]["interrupted"], true);
+    let greeting: Vec<_> = events.iter().map(|event| &event.data).filter(|row| row["index"] == 0).collect();
+    let (last, before) = greeting.split_last().unwrap();
+    assert!(!before.is_empty() && last.get("in_progress").is_none(), "{greeting:?}");
+    for row in before {
+        let flags = (&row["in_progress"], &row["interrupted"], &row["intended_text"]);
+        assert_eq!(flags, (&json!(true), &json!(false), &json!(GREETING)), "not cut yet: {row}");
+    }
     let turns: BTreeMap<i64, &Value> = (events.iter().filter(|event| event.kind == "turn"))
         .map(|event| (event.data["end_of_speech_ms"].as_i64().unwrap(), &event.data))
         .collect();

@@ -1,6 +1,7 @@
 //! What is written while a conversation goes on: its rows, turns and inputs, its costs, and how much of a line was heard.
 use super::Drive;
 use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS};
+use crate::conversation::transcript::TranscriptRow;
 use crate::live::peer::Peer;
 use crate::live::telephony::leg::Leg;
 use crate::live::tool_calls::{CommittedCall, ToolCall};
@@ -33,7 +34,7 @@ impl<'a> Drive<'a> {
             return Ok(Vec::new());
         }
         let call = &session.call;
-        let rows = &self.conversation.rows_as_heard(saved_rows, now_ms, heard);
+        let rows = &self.rows_so_far(saved_rows, now_ms, heard);
         self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
         let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
@@ -64,11 +65,22 @@ impl<'a> Drive<'a> {
             return Ok(());
         };
         let call = &self.session.call;
-        let rows = self.conversation.rows_as_heard(speaking, now_ms, heard);
+        let rows = self.rows_so_far(speaking, now_ms, heard);
         let statements = call_journal::save_rows(&call.workspace_id, &call.id, &rows);
         self.session.services.ports().database.write(statements).await?;
         self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
         Ok(())
+    }
+
+    /// The rows from `from`. Those of lines being spoken have what was heard, and say that they are in progress.
+    fn rows_so_far(&self, from: usize, now_ms: i64, heard: &[u32]) -> Vec<TranscriptRow> {
+        let mut rows = self.conversation.rows_as_heard(from, now_ms, heard);
+        for (row, whole) in rows.iter_mut().zip(&self.conversation.transcript()[from..]) {
+            if row.interrupted && !whole.interrupted {
+                (row.interrupted, row.in_progress) = (false, true);
+            }
+        }
+        rows
     }
 
     /// Adds the inputs since the last write to their log.

@@ -1,4 +1,5 @@
 //! `GET /calls/{id}/events`: a call as it goes on.
+use crate::base::error::Code;
 use crate::operations::context::Context;
 use crate::operations::following::{self, Subject};
 use crate::operations::operation::{Input, Operation, Output, Success};
@@ -7,6 +8,7 @@ use crate::storage::fault::Fault;
 /// `GET /calls/{id}/events`
 pub const OPERATION: Operation = Operation::get("follow_call", "/calls/{id}/events", run!(run))
     .with_success(Success::Events)
+    .errors(&[Code::InvalidParameter])
     .docs(
         "Follow a call",
         "Sends a call as server-sent events while it goes on: `status` (the call without its transcript), `transcript` \

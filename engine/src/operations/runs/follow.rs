@@ -1,4 +1,5 @@
 //! `GET /simulations/runs/{id}/events`: a run as it goes on.
+use crate::base::error::Code;
 use crate::operations::context::Context;
 use crate::operations::following::{self, Subject};
 use crate::operations::operation::{Input, Operation, Output, Success};
@@ -8,6 +9,7 @@ use crate::storage::fault::Fault;
 pub const OPERATION: Operation =
     Operation::get("follow_simulation_run", "/simulations/runs/{id}/events", run!(run))
         .with_success(Success::Events)
+    .errors(&[Code::InvalidParameter])
         .docs(
             "Follow a run",
             "Sends a run as server-sent events while it goes on: `status` (the run), `transcript` and `turn` as in \
