@@ -107,7 +107,7 @@ CREATE TABLE assistant_revisions (
   knowledge_ids TEXT NOT NULL,
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, transfers TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (workspace_id, id, revision)
 ) STRICT;
 CREATE TABLE assistant_tools (
@@ -129,7 +129,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1) STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, transfers TEXT NOT NULL DEFAULT '[]') STRICT;
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -393,7 +393,7 @@ CREATE TABLE phone_calls (
   -- Counts changes: whoever ends the call has seen the last one.
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL
-, delete_at INTEGER) STRICT, WITHOUT ROWID;
+, delete_at INTEGER, transfer TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE "recordings" (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
