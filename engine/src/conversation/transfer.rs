@@ -31,7 +31,7 @@ pub(super) fn transfer_tool(transfers: &[Transfer]) -> ToolSpec {
     let mut description =
         "Transfers the call to a person and leaves it. Tell the caller first, in the same answer.".to_owned();
     for Transfer { name, when, .. } in transfers {
-        description.push_str(&format!("\n- {name}: {when}"));
+        description.push_str(format!("\n- {name}: {when}").trim_end_matches(": "));
     }
     let names: Vec<&str> = transfers.iter().map(|transfer| transfer.name.as_str()).collect();
     let parameters = json!({

@@ -34,16 +34,17 @@ pub(crate) async fn transfer(
     tool_call_id: &str,
     to: &E164,
 ) -> Result<Transferred, Fault> {
-    let over = || Ok(Transferred::Rejected("the call is over".to_owned()));
-    let Some(leg) = retry_stale(|| store_intent(services, call, lease)).await? else { return over() };
-    let Some(carrier_call_id) = leg.carrier_call_id.as_deref() else { return over() };
-    let carrier = callbacks::carrier(services, leg.provider)?;
-    let urls = CallUrls::new(services, leg.provider, &leg.workspace_id, &leg.call_id)?;
+    let provider = call.provider.ok_or_else(|| Fault::Bug(format!("{} has no carrier", call.id)))?;
+    let carrier = callbacks::carrier(services, provider)?;
+    let urls = CallUrls::new(services, provider, &call.workspace_id, &call.id)?;
+    let Some((leg, carrier_call_id)) = retry_stale(|| store_intent(services, call, lease)).await? else {
+        return Ok(Transferred::Rejected("the call is over".to_owned()));
+    };
     let is_inbound = call.direction == Direction::Inbound;
     let ours = if is_inbound { &call.to } else { &call.from };
     let our_number = ours.as_deref().and_then(|number| E164::parse(number).ok());
     let mut request = Transfer {
-        carrier_call_id,
+        carrier_call_id: &carrier_call_id,
         region_url: leg.region_url.as_deref(),
         to,
         our_number: our_number.as_ref(),
@@ -76,18 +77,23 @@ pub(crate) async fn transfer(
     Ok(transferred)
 }
 
-/// Stores that the carrier is about to be asked, under the conversation's lease. `None` if it must not be: the call is ending,
-/// or was transferred.
-async fn store_intent(services: &Services, call: &NewCall, lease: &JobLease) -> Result<Option<Leg>, Fault> {
+/// Stores that the carrier is about to be asked, under the conversation's lease. Returns the leg, and the carrier's id of the
+/// call. `None` if it must not be asked: the call is ending, or was transferred.
+async fn store_intent(
+    services: &Services,
+    call: &NewCall,
+    lease: &JobLease,
+) -> Result<Option<(Leg, String)>, Fault> {
     let leg = Leg::load(services, &call.workspace_id, &call.id).await?;
     if leg.stop_reason().is_some() || leg.may_be_transferred() {
         return Ok(None);
     }
+    let Some(carrier_call_id) = leg.carrier_call_id.clone() else { return Ok(None) };
     let leg = Leg { transfer: Some(Placing::Asking), ..leg };
     let mut statements = lease.extend(services.ports().clock.now_ms()).to_vec();
     statements.extend(leg.change());
     services.ports().database.write(statements).await?;
-    Ok(Some(leg))
+    Ok(Some((leg, carrier_call_id)))
 }
 
 async fn store_answer(services: &Services, call: &NewCall, state: Placing) -> Result<(), Fault> {
