@@ -40,7 +40,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
-/// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
+/// #     knowledge: vec![].into(), tools: vec![].into(), has_transfers: false, seed: 7, limits: Default::default(), is_spoken: false,
 /// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), keys: false, filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
@@ -232,6 +232,7 @@ impl Conversation {
         if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {
             self.end(EndedReason::DurationLimit);
         }
+        self.release_transfer();
     }
 
     /// The next output; `None` until the next [`handle`](Self::handle).
@@ -247,7 +248,10 @@ impl Conversation {
         }
         match self.state {
             State::Thinking => self.outputs.push_back(Output::AskModel { request: self.requests }),
-            State::Calling => self.outputs.extend(self.pending.iter().map(PendingToolCall::output)),
+            State::Calling => {
+                let sent = self.pending.iter().filter(|call| !call.is_held);
+                self.outputs.extend(sent.map(PendingToolCall::output));
+            }
             State::New | State::Listening | State::Ended { .. } => {}
         }
     }
@@ -515,5 +519,7 @@ mod replay_tests;
 mod speech_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transfer_tests;
 #[cfg(test)]
 mod writing_tests;

@@ -10,6 +10,7 @@ mod machine;
 mod model_turn;
 mod outcome;
 pub mod transcript;
+mod transfer;
 
 pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
@@ -22,3 +23,4 @@ pub use limits::{
 pub use machine::{Conversation, ConversationSetup, Input, Output, Party, WaitingFor};
 pub use model_turn::{AssistantReply, AssistantTurn, Knowledge, Message, ToolRequest, ToolSpec};
 pub use outcome::{CallFault, Outcome, Sentiment};
+pub use transfer::{TRANSFER_TOOL, Transfer};

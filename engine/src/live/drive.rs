@@ -9,6 +9,7 @@ mod question;
 mod recording;
 mod saving;
 mod saying;
+mod transfer;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,6 +22,7 @@ use futures_util::stream::FuturesUnordered;
 use early::Early;
 use question::Thinking;
 use saying::Said;
+use transfer::Transferring;
 
 use self::recording::RecordingWriter;
 use super::admission::Growth;
@@ -35,6 +37,7 @@ use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, WaitingFor,
 };
+use crate::live::telephony::transfer::Transferred;
 use crate::ports::BoxFuture;
 use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldFailure, SimulationSetup};
@@ -60,6 +63,8 @@ enum Done {
         is_cut_short: bool,
     },
     Tool(ToolAnswer),
+    /// The carrier has answered a request to hand the call over, of the tool call with this id.
+    Transfer(String, Result<Transferred, Fault>),
 }
 
 enum Event {
@@ -77,6 +82,8 @@ pub(super) struct Drive<'a> {
     /// The latest request to the model; a new one replaces it.
     thinking: Option<Thinking<'a>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
+    /// The request that hands the call over.
+    transferring: Option<Transferring<'a>>,
     /// A request that was made before the user's turn has ended.
     early: Option<Early<'a>>,
     /// How many such requests this turn had.
@@ -123,6 +130,7 @@ impl<'a> Drive<'a> {
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: session.tools().clone(),
+            has_transfers: !assistant.transfers.is_empty(),
             seed: session.run.as_ref().map_or_else(|| seed(session), |run| run.seed),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
@@ -147,6 +155,7 @@ impl<'a> Drive<'a> {
             conversation: Conversation::new(setup),
             thinking: None,
             calling: FuturesUnordered::new(),
+            transferring: None,
             early: None,
             early_questions: 0,
             spent: Cost::default(),
@@ -223,16 +232,21 @@ impl<'a> Drive<'a> {
                 self.speech_failed(failure);
             }
             match event {
+                Event::Done(Done::Transfer(id, transferred)) => self.transferred(id, transferred?),
                 Event::Done(done) => {
                     let has_answered = match &done {
                         Done::Began => true,
                         Done::Model { asked, .. } => asked.answer.is_ok(),
-                        Done::Text { .. } | Done::Tool(_) => false,
+                        Done::Text { .. } | Done::Tool(_) | Done::Transfer(..) => false,
                     };
                     if has_answered {
                         peer.model_answered();
                     }
                     self.completed(done);
+                }
+                // Of a transferred call, it is no news.
+                Event::PeerEvent(event) if event.is_the_end() && self.ended_by_transfer().await? => {
+                    self.is_connection_over = true;
                 }
                 Event::PeerEvent(PeerEvent::Broke) => {
                     let event = self.why_broken().await?;
@@ -284,9 +298,7 @@ impl<'a> Drive<'a> {
         if let Some(request) = ask {
             self.ask(request);
         }
-        for call in calls {
-            self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
-        }
+        self.make(calls);
         for (id, keys) in keys {
             peer.press_keys(id, keys).await;
         }
@@ -302,6 +314,7 @@ impl<'a> Drive<'a> {
             peer.send_due().await;
             let (thinking, calling) = (&mut self.thinking, &mut self.calling);
             let (early, recording) = (&mut self.early, &mut self.recording);
+            let transferring = &mut self.transferring;
             let done = poll_fn(|context| {
                 recording.poll(context);
                 if let Some(early) = early {
@@ -320,6 +333,12 @@ impl<'a> Drive<'a> {
                     if let Some(text) = question.written.take() {
                         return Poll::Ready(Done::Text { request, text });
                     }
+                }
+                if let Some(request) = transferring
+                    && let Poll::Ready((id, transferred)) = request.as_mut().poll(context)
+                {
+                    *transferring = None;
+                    return Poll::Ready(Done::Transfer(id, transferred));
                 }
                 match calling.poll_next_unpin(context) {
                     Poll::Ready(Some(done)) => Poll::Ready(done),
@@ -345,7 +364,8 @@ impl<'a> Drive<'a> {
 
     fn completed(&mut self, done: Done) {
         match done {
-            Done::Began => {}
+            // Who drives the conversation does more with the last.
+            Done::Began | Done::Transfer(..) => {}
             Done::Text { request, text } => {
                 self.handle(Input::AssistantText { request, text });
             }

@@ -259,6 +259,12 @@ impl LineSocket<'_> {
             // An error means that the other end has disconnected, so it is ignored.
             let _ = self.socket.send(message).await;
         }
+        let until_ms = self.clock.now_ms() + farewell.wait_ms;
+        while !self.is_gone() && self.clock.now_ms() < until_ms {
+            if matches!(self.socket.receive(until_ms).await, Received::Gone | Received::Stopping) {
+                break;
+            }
+        }
         self.socket.close(farewell.code, farewell.reason).await;
     }
 

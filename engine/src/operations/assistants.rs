@@ -7,6 +7,7 @@ use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
+use crate::conversation::Transfer;
 use crate::models::settings::provider_of;
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
 use crate::operations::context::Context;
@@ -72,6 +73,10 @@ resource! {
             /// Whether its model can press keys in outbound telephone calls, with the tool `send_keys`.
             #[serde(default)]
             keys: bool,
+            /// People to whom the assistant can hand a call over. Its model gets the tool `transfer_call` for that.
+            #[serde(default)]
+            #[schemars(length(max = limits::TRANSFERS_MAX))]
+            transfers: Vec<Transfer>,
         },
         computed: {
             /// Attached tools, in order.
@@ -174,6 +179,11 @@ impl Resource for Assistant {
                 "speech.end_of_turn_max_ms",
                 format!("must be at least end_of_turn_min_ms, {}", draft.speech.end_of_turn_min_ms),
             );
+        }
+        for (at, Transfer { name, .. }) in draft.transfers.iter().enumerate() {
+            if draft.transfers[..at].iter().any(|other| other.name == *name) {
+                refuse(&format!("transfers[{at}].name"), "is the name of another one in the list".to_owned());
+            }
         }
         validate::refuse(&problems)
     }

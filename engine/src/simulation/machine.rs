@@ -199,6 +199,7 @@ impl Simulation {
             first_message: setup.assistant.first_message,
             knowledge: setup.assistant.knowledge,
             tools: setup.assistant.tools,
+            has_transfers: setup.assistant.has_transfers,
             seed: setup.seed,
             limits: setup.limits,
             // Time is virtual, and no user can be silent.

@@ -44,4 +44,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0027_audit_subject_name.sql"),
     migration!("0028_following.sql"),
     migration!("0029_keys.sql"),
+    migration!("0030_transfers.sql"),
 ];

@@ -145,6 +145,15 @@ fn resources() -> Vec<Limit> {
             "`keyterms` of an assistant",
             format!("{}, {} each", count(KEYTERMS_MAX), characters(KEYTERM_CHARS_MAX)),
         ),
+        most(
+            "`transfers` of an assistant",
+            format!(
+                "{}; names of {}, `when` of {}",
+                count(TRANSFERS_MAX),
+                characters(TRANSFER_NAME_CHARS_MAX),
+                count(TRANSFER_WHEN_CHARS_MAX)
+            ),
+        ),
         (
             "`speech.end_of_turn_min_ms`",
             count(speech.end_of_turn_min_ms),

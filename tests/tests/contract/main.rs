@@ -65,6 +65,7 @@ mod snapshots;
 mod spending;
 mod tool_tests;
 mod tools;
+mod transfers;
 mod unread;
 mod voice_runs;
 mod webhook_changes;

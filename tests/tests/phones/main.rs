@@ -44,3 +44,4 @@ mod status;
 mod support;
 mod talked_over;
 mod thinking_early;
+mod transfers;

@@ -4,6 +4,9 @@ use super::live::LIVE_LEASE_MS;
 
 /// Deadline of one request to a carrier.
 pub const CARRIER_DEADLINE_MS: u64 = 15_000;
+/// Time that a carrier has to close the media socket of a call that it transfers: some would end the call if we closed it
+/// first.
+pub const PHONE_TRANSFER_CLOSE_MS: i64 = 5_000;
 /// Size of a carrier's response.
 pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Time a telephone rings before the carrier gives up.

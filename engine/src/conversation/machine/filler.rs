@@ -130,6 +130,7 @@ mod tests {
             first_message: String::new(),
             knowledge: Vec::new().into(),
             tools: vec![spec].into(),
+            has_transfers: false,
             seed: 1,
             limits: ConversationLimits::default(),
             is_spoken,

@@ -290,6 +290,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
             parameters: json!({"type": "object"}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits,
         is_spoken,

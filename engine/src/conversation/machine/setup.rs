@@ -18,6 +18,9 @@ pub struct ConversationSetup {
     pub knowledge: Arc<[Knowledge]>,
     /// Attached tools.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether the tool [`TRANSFER_TOOL`](crate::conversation::TRANSFER_TOOL) hands the conversation over to a person.
+    #[serde(default)]
+    pub has_transfers: bool,
     /// The model's seed: the same seed and inputs produce the same conversation.
     pub seed: u64,
     /// The limits of the conversation.

@@ -187,6 +187,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
             parameters: json!({"type": "object", "properties": {"number": {"type": "integer"}}}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: true,

@@ -451,6 +451,7 @@ fn setup(first_message: &str) -> ConversationSetup {
             parameters: json!({"type": "object"}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: false,

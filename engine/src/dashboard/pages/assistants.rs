@@ -169,6 +169,10 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             (form.field("record"))
             (form.field("keys"))
         }
+        details.raw open[form.has_problem("transfers")] {
+            summary { "Handing over to people" }
+            (form.field("transfers"))
+        }
         (provided(frame))
         @if form.holds("voice", TONE) { (tones()) }
         details.raw open[form.has_problem("speech")] {

@@ -377,6 +377,7 @@ fn setup(started: &Started) -> SimulationSetup {
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: assistant.specs().clone(),
+            has_transfers: !assistant.transfers.is_empty(),
         },
         persona: simulation.persona.clone(),
         scenario: simulation.scenario.clone(),

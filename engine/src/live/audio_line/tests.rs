@@ -313,6 +313,7 @@ impl Default for Call {
             first_message: "Hello, this is the shop. How may I help you today?".into(),
             knowledge: Vec::new().into(),
             tools: Vec::new().into(),
+            has_transfers: false,
             seed: 1,
             limits,
             is_spoken: true,

@@ -38,6 +38,11 @@ impl Drive<'_> {
     /// Plays the last lines and stores the rest of the recording. Returns why the conversation ended, and the times of
     /// its turns.
     pub(super) async fn wind_up(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
+        // What came of it is in the leg.
+        if let Some(transferring) = self.transferring.take() {
+            // If it could not be stored, `asking` is: nobody hangs up either way.
+            let _ = transferring.await;
+        }
         // Pending model requests and tool calls are aborted.
         self.forget_question();
         self.forget_early();
@@ -59,6 +64,8 @@ impl Drive<'_> {
                     | EndedReason::HungUpByRequest
                     | EndedReason::MediaLost
                     | EndedReason::Aborted
+                    // Others talk on the line.
+                    | EndedReason::Transferred
                     // What is spoken costs more.
                     | EndedReason::CostLimit
             );

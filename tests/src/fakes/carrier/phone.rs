@@ -7,7 +7,7 @@ use super::clock_s;
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
 use super::server::{CarrierServer, TIMEOUT_MS};
-use super::wire::{CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
+use super::wire::{Behaviour, CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
 use crate::reply::Reply;
 
 /// How the service ended a call.
@@ -179,6 +179,58 @@ impl Phone {
         });
     }
 
+    // Transfers.
+
+    /// How the carrier answers transfers of this call.
+    pub fn transfers_are(&self, behaviour: Behaviour) {
+        self.server.transfers_are(&self.call, behaviour);
+    }
+
+    /// Waits until the service transfers the call, and fetches the instructions if it named a URL. The media go on.
+    #[track_caller]
+    pub fn is_transferred(&mut self) -> Instruction {
+        let instruction = self.server.command(&self.call, "a transfer", |command| match command {
+            Command::Transfer { instruction, .. } => Some(instruction.clone()),
+            _ => None,
+        });
+        instruction.unwrap_or_else(|url| {
+            self.ask(&CallEvent::Transferring { url });
+            self.instruction.clone().expect("the service has answered").expect("valid instructions")
+        })
+    }
+
+    /// The same; the carrier then closes the media, if it does.
+    #[track_caller]
+    pub fn was_transferred(&mut self) -> Instruction {
+        let instruction = self.is_transferred();
+        if self.closing_ends() {
+            self.close_media();
+        }
+        instruction
+    }
+
+    /// The number of transfers that the service has asked for.
+    pub fn transfers(&self) -> usize {
+        let commands = self.server.commands(self.id()).into_iter();
+        commands.filter(|command| matches!(command, Command::Transfer { .. })).count()
+    }
+
+    /// Whether the service has asked to end the call.
+    pub fn is_commanded_to_end(&self) -> bool {
+        self.server.hang_up_commanded(&self.call)
+    }
+
+    /// Reports an event of the call to the other number, at the address of this one.
+    #[track_caller]
+    pub fn tell_of_other_end(&mut self, event: &CallEvent) {
+        let (carrier_call_id, other_id) = super::numbers::ids(self.server.provider());
+        let other = PhoneCall { carrier_call_id, other_id, outbound: true, ..self.call.clone() };
+        let public = self.server.public();
+        if let Some(callback) = self.server.wire().callback(&public, &other, event, self.told, clock_s()) {
+            self.deliver(&callback);
+        }
+    }
+
     // Instructions of the service.
 
     /// Reports the incoming call and reads the instruction. Repeats an already sent callback, like a carrier that got no
@@ -332,7 +384,7 @@ impl Phone {
             let decided = self.server.command(&self.call, "the decision", |command| match command {
                 Command::Answer { instruction, .. } => Some(instruction.clone()),
                 Command::Refuse { .. } | Command::HangUp { .. } => Some(Instruction::HangUp),
-                Command::Place { .. } => None,
+                Command::Place { .. } | Command::Transfer { .. } => None,
             });
             self.instruction = Some(Ok(decided));
             self.follow();
