@@ -170,7 +170,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         );
     }
     if operation.success == Success::Events {
-        success["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
+        success["content"] = json!({"text/event-stream": {}});
         responses.insert(
             "204".to_owned(),
             json!({"description": "It has ended, and `Last-Event-ID` is its last event. Without a body."}),
