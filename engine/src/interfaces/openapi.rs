@@ -126,7 +126,7 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header",
             "description": "The `id` of the last event that you have received: the stream begins after it.",
-            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999_i64},
+            "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14})?$"},
         }));
     }
     if operation.takes_idempotency_key() {

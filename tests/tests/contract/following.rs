@@ -63,11 +63,11 @@ fn what_has_ended_is_told_at_once() {
 
         let after = |id: String| world.call_with(Method::GET, &path, None, &[("last-event-id", &id)]);
         assert_eq!(events_of(&after(events[0].id.to_string()).ok().body), events[1..]);
-        for id in [ended.id, ended.id + 1, 1 << 50] {
+        for id in [ended.id, ended.id + 1, 999_999_999_999_999] {
             after(id.to_string()).empty();
         }
         assert_eq!(events_of(&after(String::new()).ok().body), events);
-        for id in ["x", "-1", "1.5", "99999999999999999999"] {
+        for id in ["x", "-1", "1.5", "1000000000000000", "99999999999999999999"] {
             let refused = after(id.to_owned()).refused("invalid_parameter");
             assert_eq!(refused.fields(), ["Last-Event-ID"], "{id:?}");
         }
