@@ -152,8 +152,11 @@ fn a_run_is_followed_while_it_goes_on() {
     let world = World::with_fakes();
     let assistant = world.create(
         "/assistants",
-        json!({"name": "Desk", "instructions": "Be kind.", "first_message": GREETING, "model": "fake/writes-slowly"}),
+        json!({"name": "Desk", "instructions": "Be kind.", "first_message": GREETING, "model": "fake/tools"}),
     );
+    // The progress of a run is stored before it calls a tool.
+    let tool = world.unreachable_tool();
+    world.put(format!("/assistants/{}/tools", assistant.id), json!({"tool_ids": [tool.id]})).ok();
     let simulation = world.simulation_of(&assistant.id);
     let run = world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
     let path = format!("/simulations/runs/{}/events", run.id);
