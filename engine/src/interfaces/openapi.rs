@@ -126,7 +126,7 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
         parameters.push(json!({
             "name": "Last-Event-ID", "in": "header",
             "description": "The `id` of the last event that you have received: the stream begins after it.",
-            "schema": {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999_i64},
+            "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14})?$"},
         }));
     }
     if operation.takes_idempotency_key() {
@@ -170,7 +170,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         );
     }
     if operation.success == Success::Events {
-        success["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
+        success["content"] = json!({"text/event-stream": {}});
         responses.insert(
             "204".to_owned(),
             json!({"description": "It has ended, and `Last-Event-ID` is its last event. Without a body."}),

@@ -103,14 +103,17 @@ fn read(
     })
 }
 
+/// Ids of events have at most 15 digits.
+const LAST_EVENT_ID_END: i64 = 1_000_000_000_000_000;
+
 /// The id of the last event that the client has; 0 without one.
 fn last_event_id(headers: &HeaderMap) -> Result<i64, Error> {
     // Some hosts drop empty headers.
     let value = headers.get("last-event-id").filter(|value| !value.is_empty());
     let Some(value) = value else { return Ok(0) };
     match value.to_str().ok().and_then(|text| whole_number::revision(&text.trim().into())) {
-        Some(id) => Ok(id),
-        None => {
+        Some(id) if id < LAST_EVENT_ID_END => Ok(id),
+        _ => {
             let message = "takes the `id` of an event that you have received, such as 7";
             Err(Error::fields(Code::InvalidParameter, &[FieldProblem::new("Last-Event-ID", message)]))
         }
