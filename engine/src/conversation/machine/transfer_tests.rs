@@ -132,6 +132,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         knowledge: Vec::new().into(),
         tools: vec![spec("note", json!({"type": "object"})), spec(TRANSFER_TOOL, names)].into(),
         has_transfers: true,
+        keys: false,
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken,
@@ -165,7 +166,7 @@ fn answers(call: &mut Conversation, text: &str, calls: &[ToolRequest]) -> Vec<St
     while let Some(output) = call.poll() {
         match output {
             Output::Say { text } => said.push(text),
-            Output::CallTool { id, .. } => panic!("{id} is sent"),
+            Output::CallTool { id, .. } | Output::PressKeys { id, .. } => panic!("{id} is sent"),
             Output::AskModel { .. } | Output::Ended { .. } => {}
         }
     }

@@ -32,7 +32,8 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     };
     let mut statements = vec![insert.groups(), insert.sums(ended), insert.call(ended, analysis)];
     if let Some(ended) = ended {
-        statements.push(insert_transcript(&new.id, ended, "1").in_workspace(&new.workspace_id));
+        let insert = insert_transcript(&new.id, transcript(ended), ended, "1");
+        statements.push(insert.in_workspace(&new.workspace_id));
     }
     statements.push(search::insert(new, ended, analysis));
     statements.extend(search::index(&new.workspace_id, &new.id));
@@ -93,9 +94,10 @@ pub fn end(
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
     };
-    let bytes = transcript(ended).len() as i64;
+    let content = transcript(ended);
+    let bytes = content.len() as i64;
     let mut statements = regroup.statements();
-    let insert = insert_transcript(id, ended, "status <> 'ended'");
+    let insert = insert_transcript(id, content, ended, "status <> 'ended'");
     let update = sql!(
         format!(
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = :answered_at, ended_at = :ended_at,
@@ -133,8 +135,8 @@ pub fn end(
     statements
 }
 
-/// Stores what was said in a call, and how many changes whoever follows it was shown.
-fn insert_transcript(id: &CallId, ended: &EndedCall, condition: &str) -> Statement {
+/// Stores what was said in a call (`content`), and how many changes whoever follows it was shown.
+fn insert_transcript(id: &CallId, content: String, ended: &EndedCall, condition: &str) -> Statement {
     sql!(
         format!(
             "INSERT INTO call_transcripts (seq, workspace_id, content, turns, changes)
@@ -142,7 +144,7 @@ fn insert_transcript(id: &CallId, ended: &EndedCall, condition: &str) -> Stateme
              FROM calls WHERE workspace_id = :ws AND id = :call AND {condition} ON CONFLICT DO NOTHING"
         ),
         call = id,
-        transcript = transcript(ended),
+        transcript = content,
         turns = turns(ended),
     )
 }
