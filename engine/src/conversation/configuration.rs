@@ -67,7 +67,7 @@ impl AssistantSnapshot {
             description: tool.description.clone(),
             parameters: tool.parameters.clone(),
         };
-        let attached = self.tools.iter().filter(|tool| !self.hands_over_with(&tool.name)).map(spec);
+        let attached = self.tools.iter().map(spec);
         let transfer = (!self.transfers.is_empty()).then(|| transfer_tool(&self.transfers));
         attached.chain(transfer).collect()
     }

@@ -194,8 +194,13 @@ impl<'a> Drive<'a> {
         outcome
     }
 
-    /// Runs until the conversation has ended.
-    async fn converse(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+    /// Runs until the conversation has ended. Boxed, because two callers would have a copy of all of it each: 20 KB of the
+    /// Worker.
+    fn converse<'b>(&'b mut self, peer: &'b mut dyn Peer) -> BoxFuture<'b, Result<(), Fault>> {
+        Box::pin(self.talk(peer))
+    }
+
+    async fn talk(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
         if self.session.on_phone {

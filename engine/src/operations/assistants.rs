@@ -197,11 +197,11 @@ impl Resource for Assistant {
     }
 
     fn updated_with(&self, next: &Self, _: &Context) -> Batch {
-        Batch::from([attachments::send_keys_is_free("assistant_id", &next.id)])
+        Batch::from([attachments::own_tools_are_free("assistant_id", &next.id)])
     }
 
     fn explain(&self, fault: Fault) -> Fault {
-        attachments::send_keys_taken(fault, "keys")
+        attachments::own_tool_taken(fault, None)
     }
 }
 

@@ -118,7 +118,7 @@ impl Resource for Tool {
     }
 
     fn updated_with(&self, next: &Self, _: &Context) -> Batch {
-        Batch::from([attachments::send_keys_is_free("tool_id", &next.id)])
+        Batch::from([attachments::own_tools_are_free("tool_id", &next.id)])
     }
 
     fn secret(id: &ToolId, version: i64) -> Option<OneTimeSecret> {
@@ -130,7 +130,7 @@ impl Resource for Tool {
     }
 
     fn explain(&self, fault: Fault) -> Fault {
-        attachments::send_keys_taken(resource::name_taken::<Self>(fault, &self.draft.name), "name")
+        attachments::own_tool_taken(resource::name_taken::<Self>(fault, &self.draft.name), Some("name"))
     }
 }
 

@@ -17,7 +17,7 @@ fn an_assistant_with_keys_has_no_other_tool_of_that_name() {
     let path = format!("/assistants/{}", assistant.id);
     let refused = |reply: sidetone_tests::Reply, field: &str| {
         let error = reply.refused("validation_failed").naming(&[field]).json["error"].clone();
-        assert!(error.to_string().contains("has a tool `send_keys` already"), "{error}");
+        assert!(error.to_string().contains("with `keys` has a tool `send_keys` of its own"), "{error}");
     };
     refused(world.put(format!("{path}/tools"), json!({"tool_ids": [other.id, tool.id]})), "tool_ids");
     world.put(format!("{path}/tools"), json!({"tool_ids": [other.id]})).ok();

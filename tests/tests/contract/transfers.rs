@@ -86,20 +86,22 @@ fn a_test_in_the_browser_ends_where_a_call_would_be_handed_over() {
 }
 
 #[test]
-fn an_attached_tool_of_the_same_name_is_not_called_instead() {
+fn an_attached_tool_cannot_have_the_name_of_the_one_that_hands_over() {
     let world = World::new();
-    let assistant = desk(&world);
-    let tool = world.create(
-        "/tools",
-        json!({"name": "transfer_call", "description": "Mine.", "url": "https://tools.example.com/transfer",
-               "parameters": {"type": "object"}}),
-    );
-    let path = format!("/assistants/{assistant}");
-    world.put(format!("{path}/tools"), json!({"tool_ids": [tool.id]})).ok();
-    let mut client = world.start_conversation(&assistant);
-    client.expect("call_started");
-    client.say("Please transfer me to Sales.");
-    assert_eq!(client.expect("tool_call")["name"], "transfer_call");
-    assert_eq!(client.expect("tool_result")["is_error"], false);
-    assert_eq!(client.expect("call_ended")["ended_reason"], "transferred");
+    let tool = world.create("/tools", json!({"name": "transfer_call", "url": "https://example.com/hook"}));
+    let assistant = format!("/assistants/{}", desk(&world));
+    let refused = |reply: sidetone_tests::Reply, field: &str| {
+        let message = reply.refused("validation_failed").naming(&[field]).json["error"].to_string();
+        assert!(message.contains("with `transfers` has a tool `transfer_call` of its own"), "{message}");
+    };
+    let attached = json!({"tool_ids": [tool.id]});
+    refused(world.put(format!("{assistant}/tools"), attached.clone()), "tool_ids");
+    world.patch(format!("/tools/{}", tool.id), json!({"name": "renamed"})).ok();
+    world.put(format!("{assistant}/tools"), attached).ok();
+    refused(world.patch(format!("/tools/{}", tool.id), json!({"name": "transfer_call"})), "name");
+    world.patch(&assistant, json!({"transfers": []})).ok();
+    world.patch(format!("/tools/{}", tool.id), json!({"name": "transfer_call"})).ok();
+    refused(world.patch(&assistant, json!({"transfers": [sales()]})), "transfers");
+    // `keys` gives no tool of that name.
+    world.patch(&assistant, json!({"keys": true})).ok();
 }
