@@ -7,7 +7,7 @@ use crate::base::limits::{TRANSFER_NAME_CHARS_MAX, TRANSFER_WHEN_CHARS_MAX};
 use crate::base::phone::E164;
 use crate::conversation::ToolSpec;
 
-/// The name of the tool. An attached tool of this name is not offered beside it.
+/// The name of the tool.
 pub const TRANSFER_TOOL: &str = "transfer_call";
 
 /// Somebody to whom the assistant can hand a call over.
