@@ -29,6 +29,8 @@ pub struct Phone {
     sent: Vec<CallbackRequest>,
     held: Option<Vec<CallbackRequest>>,
     told: u32,
+    /// Transfers that were answered in another way than those that follow.
+    earlier_transfers: usize,
     line: Option<Line>,
     connected_at: Option<Instant>,
     pace: f64,
@@ -44,6 +46,7 @@ impl Phone {
             sent: Vec::new(),
             held: None,
             told: 0,
+            earlier_transfers: 0,
             line: None,
             connected_at: None,
             pace: 1.0,
@@ -181,18 +184,17 @@ impl Phone {
 
     // Transfers.
 
-    /// How the carrier answers transfers of this call.
-    pub fn transfers_are(&self, behaviour: Behaviour) {
+    /// How the carrier answers transfers of this call from now on.
+    pub fn transfers_are(&mut self, behaviour: Behaviour) {
+        self.earlier_transfers = self.transfers();
         self.server.transfers_are(&self.call, behaviour);
     }
 
-    /// Waits until the service transfers the call, and fetches the instructions if it named a URL. The media go on.
+    /// Waits until the service transfers the call (after [`Phone::transfers_are`]), and fetches the instructions if it named a
+    /// URL. The media go on.
     #[track_caller]
     pub fn is_transferred(&mut self) -> Instruction {
-        let instruction = self.server.command(&self.call, "a transfer", |command| match command {
-            Command::Transfer { instruction, .. } => Some(instruction.clone()),
-            _ => None,
-        });
+        let instruction = self.server.transfer_after(&self.call, self.earlier_transfers);
         instruction.unwrap_or_else(|url| {
             self.ask(&CallEvent::Transferring { url });
             self.instruction.clone().expect("the service has answered").expect("valid instructions")

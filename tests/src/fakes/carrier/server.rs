@@ -212,6 +212,20 @@ impl CarrierServer {
         })
     }
 
+    /// Waits for a transfer of this call that comes after so many others.
+    pub(super) fn transfer_after(&self, call: &PhoneCall, earlier: usize) -> Result<Instruction, String> {
+        self.wait(&format!("a transfer of {}", call.carrier_call_id), |state| {
+            let read = state.seen.iter().filter_map(|seen| seen.read.as_ref().ok());
+            let mut transfers = read.filter_map(|command| match command {
+                Command::Transfer { carrier_call_id, instruction } if names(call, carrier_call_id) => {
+                    Some(instruction)
+                }
+                _ => None,
+            });
+            transfers.nth(earlier).cloned()
+        })
+    }
+
     /// Whether the service has sent a hang-up command for this call.
     pub(super) fn hang_up_commanded(&self, call: &PhoneCall) -> bool {
         let ends = |seen: &Seen| matches!(&seen.read, Ok(Command::HangUp { carrier_call_id }) if names(call, carrier_call_id));
