@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
+use crate::base::lateness::Lateness;
 use crate::base::limits::{
     FOLLOWERS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT,
     TOOL_TESTS_MAX,
@@ -29,6 +30,7 @@ struct Inner {
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
     tool_tests: SharedPool<WorkspaceId>,
+    lateness: Lateness,
     followers: SharedPool<WorkspaceId>,
     assistants: AssistantsInUse,
     fetched: Fetched,
@@ -49,6 +51,7 @@ impl Services {
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
             tool_tests: SharedPool::new(FairPool::for_one_holder(TOOL_TESTS_MAX)),
+            lateness: Lateness::default(),
             followers: SharedPool::new(FairPool::new(FOLLOWERS_MAX)),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
@@ -99,6 +102,19 @@ impl Services {
     /// The places for live conversations in this process.
     pub(crate) fn live_places(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.live_places
+    }
+
+    /// A host whose conversations share processors tells every [`LATENESS_TICK_MS`] by how much its timer was late: so late is the
+    /// audio of its conversations, too.
+    pub fn note_lateness(&self, late_ms: i64) {
+        self.inner.lateness.note(self.ports().clock.now_ms(), late_ms);
+    }
+
+    /// Whether this process is late with the conversations that it has.
+    pub(crate) fn is_late(&self) -> bool {
+        let has_conversations = self.live_places().free() < LIVE_SESSIONS_MAX;
+        has_conversations
+            && self.inner.lateness.exceeds(self.config().late_percent, self.ports().clock.now_ms())
     }
 
     /// The places for tests of tools in this process.

@@ -19,6 +19,7 @@ use crate::data::DataFolder;
 use crate::database::Sqlite;
 use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
+use crate::lateness;
 use crate::memory;
 use crate::open_files::{OpenFiles, Outgoing};
 use crate::runner::{Runner, Wakes};
@@ -268,6 +269,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let start = |worker| Runner::start(worker, wakes.clone(), stopped.clone());
     let jobs = workers.into_iter().map(start).collect::<Vec<_>>();
+    tokio::spawn(lateness::watch(engine.services().clone()));
     let server = tokio::spawn(server::serve(listener, engine.clone(), stopped, files.connections));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");

@@ -7,6 +7,7 @@ pub mod database;
 mod fair;
 pub mod http_client;
 pub mod keys;
+mod lateness;
 mod memory;
 pub mod open_files;
 mod runner;

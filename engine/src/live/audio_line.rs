@@ -179,7 +179,7 @@ impl AudioLine {
         }
         self.take_voice_events();
         if self.ended.is_some() {
-            self.end(now_ms);
+            self.end(now_ms, now_ms);
         }
     }
 

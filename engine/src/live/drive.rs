@@ -84,6 +84,8 @@ pub(super) struct Drive<'a> {
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     /// The request that hands the call over.
     transferring: Option<Transferring<'a>>,
+    /// The carrier has the line, or may have it: nobody here may end it, whatever ended the conversation.
+    line_taken: Option<EndedReason>,
     /// A request that was made before the user's turn has ended.
     early: Option<Early<'a>>,
     /// How many such requests this turn had.
@@ -156,6 +158,7 @@ impl<'a> Drive<'a> {
             thinking: None,
             calling: FuturesUnordered::new(),
             transferring: None,
+            line_taken: None,
             early: None,
             early_questions: 0,
             spent: Cost::default(),
@@ -189,7 +192,12 @@ impl<'a> Drive<'a> {
         };
         if outcome.is_err() {
             // Storage does not respond, or another process holds the lease: the job ends the call.
-            peer.fail().await;
+            self.await_transfer().await;
+            match self.line_taken {
+                // A carrier needs time to take the line.
+                Some(reason) => peer.end(&self.session.call.id, reason, 0).await,
+                None => peer.fail().await,
+            }
         }
         outcome
     }

@@ -236,6 +236,9 @@ async fn may_open(
     };
     let (model, voice) = (row.str("model")?, row.str("voice")?);
     let is_spoken = audio.has_voice(services, voice, row.str("transcriber")?);
+    if is_spoken && services.is_late() {
+        return Err(no_room().into());
+    }
     // In a written conversation no voice is asked.
     let voice = if is_spoken { voice } else { TONE };
     // Free conversations start whatever is left.

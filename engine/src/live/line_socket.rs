@@ -261,8 +261,13 @@ impl LineSocket<'_> {
         }
         let until_ms = self.clock.now_ms() + farewell.wait_ms;
         while !self.is_gone() && self.clock.now_ms() < until_ms {
-            if matches!(self.socket.receive(until_ms).await, Received::Gone | Received::Stopping) {
-                break;
+            match self.socket.receive(until_ms).await {
+                Received::Gone => break,
+                // Also a host that stops waits: closing would end a call that the carrier is connecting to somebody else.
+                Received::Stopping => {
+                    self.clock.sleep((until_ms - self.clock.now_ms()).max(0).unsigned_abs()).await;
+                }
+                _ => {}
             }
         }
         self.socket.close(farewell.code, farewell.reason).await;
@@ -296,9 +301,9 @@ impl LineSocket<'_> {
     }
 
     /// Waits for what the caller said last. Who is still connected is not kept waiting.
-    async fn hear_out(&mut self, is_over: bool) -> Vec<PeerEvent> {
+    async fn hear_out(&mut self, is_over: bool, ended_at_ms: i64) -> Vec<PeerEvent> {
         let waits = is_over || self.is_gone();
-        self.peer.end(self.clock.now_ms());
+        self.peer.end(self.clock.now_ms(), ended_at_ms);
         self.transmit();
         let latest_ms = self.clock.now_ms() + if waits { SPEECH_CLOSE_MS } else { 0 };
         while let Some(due_ms) = self.peer.awaits_last_words() {
@@ -420,8 +425,8 @@ impl Peer for LineSocket<'_> {
         Box::pin(self.play_remaining())
     }
 
-    fn last_words(&mut self, is_over: bool) -> BoxFuture<'_, Vec<PeerEvent>> {
-        Box::pin(self.hear_out(is_over))
+    fn last_words(&mut self, is_over: bool, ended_at_ms: i64) -> BoxFuture<'_, Vec<PeerEvent>> {
+        Box::pin(self.hear_out(is_over, ended_at_ms))
     }
 
     fn end<'a>(&'a mut self, id: &'a CallId, reason: EndedReason, duration_ms: i64) -> BoxFuture<'a, ()> {

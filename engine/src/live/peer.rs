@@ -93,7 +93,7 @@ pub trait Peer: Movable {
 
     /// The conversation has ended, and its lines are over: what the user said last. If the connection `is_over`, because they
     /// hung up, it may be understood in a moment. Counts from the time of the end.
-    fn last_words(&mut self, _is_over: bool) -> BoxFuture<'_, Vec<PeerEvent>> {
+    fn last_words(&mut self, _is_over: bool, _ended_at_ms: i64) -> BoxFuture<'_, Vec<PeerEvent>> {
         Box::pin(async { Vec::new() })
     }
 

@@ -320,6 +320,11 @@ fn budgets() -> Vec<Limit> {
         ("simulation runs in progress", of_migrations("runs_at_once"), count(RUNS_AT_ONCE_MAX)),
         ("telephone calls in progress", of_migrations("calls_at_once"), count(CALLS_AT_ONCE_MAX)),
         most("browser and telephone conversations", count(LIVE_SESSIONS_MAX)),
+        (
+            "timers of a process with conversations that end more than 20 ms late, of the last 5 to 10 s (self-hosted)",
+            format!("{LATE_PERCENT_DEFAULT} %, at least {LATE_MIN}"),
+            "100 %".to_owned(),
+        ),
         most("conversations of one workspace alone", places),
         most("simulation runs at once (self-hosted)", shared_places(RUNS_AT_ONCE, "")),
         most(

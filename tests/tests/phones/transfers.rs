@@ -16,6 +16,7 @@ with_each_carrier!(
     a_broken_connection_is_not_asked_again,
     two_transfers_in_one_turn_are_one,
     a_name_that_is_not_listed_reaches_nobody,
+    a_number_of_the_call_reaches_nobody,
     who_hangs_up_during_the_announcement_is_not_transferred,
     a_tool_of_the_same_turn_answers_first,
     a_number_that_is_not_reached_ends_the_line,
@@ -169,6 +170,19 @@ fn a_name_that_is_not_listed_reaches_nobody(provider: &'static str) {
     let (id, mut person) = asked_for(&desk, "Marketing");
     let told = person.hears();
     assert!(told.starts_with("It says: Error: The arguments do not fit"), "{told}");
+    person.hang_up();
+    desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up"}));
+    assert_eq!(person.transfers(), 0);
+}
+
+/// Another assistant would answer there, and hand the call over again.
+fn a_number_of_the_call_reaches_nobody(provider: &'static str) {
+    let desk = desk(provider);
+    let ours = json!([{"name": "Ourselves", "number": desk.number}]);
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"transfers": ours})).ok();
+    let (id, mut person) = asked_for(&desk, "Ourselves");
+    let told = person.hears();
+    assert!(told.contains(&format!("{} is a number of this call", desk.number)), "{told}");
     person.hang_up();
     desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up"}));
     assert_eq!(person.transfers(), 0);

@@ -21,6 +21,16 @@ pub const TOOL_TESTS_MAX: u64 = 32;
 pub const LIVE_SESSIONS_MAX: u64 = 1_000;
 /// Conversations of these that workspaces with one already leave to those without.
 pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
+/// How often a process looks how late its timers are.
+pub const LATENESS_TICK_MS: u64 = 20;
+/// A timer that ends so much after it was due is late: the length of a frame of audio.
+pub const LATE_MS: i64 = 20;
+/// A process counts the timers of the current window of this length and of the one before.
+pub const LATENESS_WINDOW_MS: i64 = 5_000;
+/// Fewer late timers are chance, as when the machine did something else for a moment.
+pub const LATE_MIN: u64 = 5;
+/// Percentage of the timers that may be late, before a process with conversations begins no further one with audio.
+pub const LATE_PERCENT_DEFAULT: u64 = 1;
 /// Percentage of the conversations and of the memory that browser tests leave to telephone calls.
 pub const KEPT_FOR_PHONES_PERCENT: u64 = 10;
 /// Percentage of the memory that runs leave to live conversations: runs can wait.

@@ -7,7 +7,8 @@ impl Conversation {
     /// When the filler is due, in ms from the start: the user has heard nothing for a while, because a tool runs. Only in
     /// a conversation by voice, where silence is taken for a broken line.
     pub(super) fn filler_at_ms(&self) -> Option<i64> {
-        let is_silent = self.state == State::Calling && !self.is_being_spoken && !self.is_pressing();
+        let is_awaited = !self.is_pressing() && !self.is_transferring();
+        let is_silent = self.state == State::Calling && !self.is_being_spoken && is_awaited;
         let has_filler = self.setup.is_spoken && !self.setup.filler.trim().is_empty();
         (is_silent && has_filler && !self.has_filled)
             .then_some(self.waiting_since_ms.saturating_add(FILLER_AFTER_MS))

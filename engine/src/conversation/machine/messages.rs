@@ -200,7 +200,11 @@ impl Input {
         self.is_about_a_line()
             || matches!(
                 self,
-                Self::UserText { .. } | Self::Keys { .. } | Self::KeysPressed { .. } | Self::Note { .. }
+                Self::UserText { .. }
+                    | Self::Keys { .. }
+                    | Self::KeysPressed { .. }
+                    | Self::ToolResult { .. }
+                    | Self::Note { .. }
             )
     }
 

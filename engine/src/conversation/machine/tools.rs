@@ -86,6 +86,11 @@ impl Conversation {
         }
     }
 
+    /// Whether only the answer to a transfer is awaited.
+    pub(super) fn is_transferring(&self) -> bool {
+        matches!(self.pending.as_slice(), [call] if self.is_transfer(&call.name))
+    }
+
     fn is_transfer(&self, tool: &str) -> bool {
         self.setup.has_transfers && tool == TRANSFER_TOOL
     }
@@ -136,12 +141,15 @@ impl Conversation {
     }
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        // After the end, only keys have a result.
         let is_over = self.ended().is_some();
         if self.state != State::Calling && !is_over {
             return;
         }
-        let Some(place) = self.pending.iter().position(|call| call.id == id) else {
+        // After the end, only keys and a transfer have a result: what happened on the line, whatever ended the conversation.
+        let counts = |call: &PendingToolCall| {
+            call.id == id && (!is_over || call.presses.is_some() || self.is_transfer(&call.name))
+        };
+        let Some(place) = self.pending.iter().position(counts) else {
             return;
         };
         let PendingToolCall { id, name, .. } = self.pending.remove(place);
@@ -155,7 +163,7 @@ impl Conversation {
             return;
         }
         self.history.push(Message::ToolResult { id, name, text, is_error });
-        if is_transferred {
+        if is_transferred && !is_over {
             return self.end(EndedReason::Transferred);
         }
         if !self.pending.is_empty() || is_over {

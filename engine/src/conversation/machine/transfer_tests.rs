@@ -117,6 +117,29 @@ fn without_transfers_the_tool_is_one_like_any_other() {
     assert_eq!((call.ended(), call.waiting_for()), (None, WaitingFor::Model));
 }
 
+/// What the carrier answers after the end is what happened to the line.
+#[test]
+fn the_result_of_a_transfer_counts_after_the_end() {
+    for (is_error, told) in [(false, "transferred"), (true, "refused")] {
+        let mut call = asked(false);
+        answers(&mut call, "", &[sales()]);
+        assert_eq!(sent(&mut call), ["c_t1"]);
+        call.handle(2_000, Input::CostLimit);
+        let at_the_end = call.offset_ms();
+        let late = |text: &str| Input::ToolResult { id: "c_t1".into(), text: text.into(), is_error };
+        call.handle(call.now_ms(), late(told));
+        call.handle(call.now_ms(), late("again"));
+        let row = call.transcript().last().unwrap();
+        assert_eq!((row.text.as_str(), row.is_error), (told, Some(is_error)));
+        assert_eq!(
+            call.transcript().iter().filter(|row| row.is_error.is_some()).count(),
+            1,
+            "a result comes once"
+        );
+        assert_eq!((call.ended(), call.offset_ms()), (Some(EndedReason::CostLimit), at_the_end));
+    }
+}
+
 fn setup(is_spoken: bool) -> ConversationSetup {
     let names = json!({"type": "object", "required": ["name"],
         "properties": {"name": {"enum": ["Sales", "Support"]}}});

@@ -9,13 +9,13 @@ const NOT_UNDERSTOOD: &str =
     "The caller was speaking when the call ended, and the transcriber had not answered a moment later";
 
 impl AudioLine {
-    /// The call is over: nothing more is heard or spoken. Continue with [`awaits_last_words`](Self::awaits_last_words).
-    pub fn end(&mut self, now_ms: i64) {
+    /// The call is over, since `since_ms`: nothing more is heard or spoken. Continue with [`awaits_last_words`](Self::awaits_last_words).
+    pub fn end(&mut self, now_ms: i64, since_ms: i64) {
         if self.ended_at_ms.is_none() {
             self.keys_at_ms = now_ms;
             self.report_keys(now_ms);
             self.ended_at_ms = Some(now_ms);
-            self.voice.end_keys(now_ms);
+            self.voice.end_keys(now_ms, since_ms);
             self.take_voice_events();
             self.voice.close(now_ms);
         }

@@ -47,16 +47,12 @@ impl Drive<'_> {
     }
 
     async fn play_out(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
-        // What came of it is in the leg.
-        if let Some(transferring) = self.transferring.take() {
-            // If it could not be stored, `asking` is: nobody hangs up either way.
-            let _ = transferring.await;
-        }
+        self.await_transfer().await;
         // Pending model requests and tool calls are aborted.
         self.forget_question();
         self.forget_early();
         self.calling = FuturesUnordered::new();
-        let reason = self.conversation.ended().unwrap_or(EndedReason::Aborted);
+        let reason = self.line_taken.or(self.conversation.ended()).unwrap_or(EndedReason::Aborted);
         self.finish_lines(peer, reason).await;
         self.take_segments(peer, true);
         self.recording.finish().await;
@@ -91,7 +87,7 @@ impl Drive<'_> {
         let ended_at_ms = self.conversation.now_ms();
         let is_gone =
             self.is_connection_over && matches!(reason, EndedReason::UserHungUp | EndedReason::MediaLost);
-        for event in peer.last_words(is_gone).await {
+        for event in peer.last_words(is_gone, ended_at_ms).await {
             // A transcriber that has failed for good is no news.
             if reason != EndedReason::SpeechFailed || !matches!(event, PeerEvent::Note(_)) {
                 self.pass_on(ended_at_ms, event);

@@ -38,6 +38,17 @@ impl<'a> Drive<'a> {
         })
     }
 
+    /// Waits for the carrier's answer, if it is being asked while the conversation has ended for another reason, or failed.
+    pub(super) async fn await_transfer(&mut self) {
+        let Some(transferring) = self.transferring.take() else { return };
+        let (id, transferred) = transferring.await;
+        match transferred {
+            Ok(transferred) => self.transferred(id, transferred),
+            // What is stored says that the carrier was asked.
+            Err(_) => self.line_taken = Some(EndedReason::CarrierFailed),
+        }
+    }
+
     /// Waits for the carrier's answer, if it is being asked. Whether the call ends with it.
     pub(super) async fn ended_by_transfer(&mut self) -> Result<bool, Fault> {
         let Some(transferring) = self.transferring.take() else { return Ok(false) };
@@ -56,9 +67,18 @@ impl<'a> Drive<'a> {
                 (text.to_owned(), true)
             }
         };
-        self.handle(Input::ToolResult { id, text, is_error });
-        if matches!(transferred, Transferred::Unknown) {
-            self.handle(Input::Stop { reason: EndedReason::CarrierFailed });
-        }
+        let at_ms = match self.conversation.ended() {
+            Some(_) => self.conversation.now_ms(),
+            None => self.now_ms(),
+        };
+        self.inputs.handle(&mut self.conversation, at_ms, Input::ToolResult { id, text, is_error });
+        self.line_taken = match transferred {
+            Transferred::Accepted => Some(EndedReason::Transferred),
+            Transferred::Rejected(_) => None,
+            Transferred::Unknown => {
+                self.handle(Input::Stop { reason: EndedReason::CarrierFailed });
+                Some(EndedReason::CarrierFailed)
+            }
+        };
     }
 }

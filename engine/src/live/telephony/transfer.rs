@@ -37,18 +37,24 @@ pub(crate) async fn transfer(
     let provider = call.provider.ok_or_else(|| Fault::Bug(format!("{} has no carrier", call.id)))?;
     let carrier = callbacks::carrier(services, provider)?;
     let urls = CallUrls::new(services, provider, &call.workspace_id, &call.id)?;
+    let is_inbound = call.direction == Direction::Inbound;
+    let number = |number: &Option<String>| number.as_deref().and_then(|number| E164::parse(number).ok());
+    let (caller, called) = (number(&call.from), number(&call.to));
+    // Nobody is reached there but another assistant, and so on.
+    if [&caller, &called].into_iter().flatten().any(|number| number == to) {
+        return Ok(Transferred::Rejected(format!("{to} is a number of this call")));
+    }
+    let shows_caller = is_inbound && caller.is_some();
+    let our_number = if is_inbound { called } else { caller };
     let Some((leg, carrier_call_id)) = retry_stale(|| store_intent(services, call, lease)).await? else {
         return Ok(Transferred::Rejected("the call is over".to_owned()));
     };
-    let is_inbound = call.direction == Direction::Inbound;
-    let ours = if is_inbound { &call.to } else { &call.from };
-    let our_number = ours.as_deref().and_then(|number| E164::parse(number).ok());
     let mut request = Transfer {
         carrier_call_id: &carrier_call_id,
         region_url: leg.region_url.as_deref(),
         to,
         our_number: our_number.as_ref(),
-        shows_caller: is_inbound && call.from.is_some(),
+        shows_caller,
         call_id: &leg.call_id,
         document_url: "",
         status_url: &urls.status,
@@ -64,9 +70,9 @@ pub(crate) async fn transfer(
             400..=499 if reply.status != 408 => Transferred::Rejected(carrier.rejection(&reply).message),
             _ => Transferred::Unknown,
         },
-        Err(HttpError::Refused | HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => {
-            Transferred::Unknown
-        }
+        // It was not sent.
+        Err(HttpError::Refused) => Transferred::Rejected("the carrier's address is not allowed".to_owned()),
+        Err(HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => Transferred::Unknown,
     };
     let state = match transferred {
         Transferred::Accepted => Placing::Accepted,

@@ -3,7 +3,7 @@ use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_CONNECT_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::live::telephony;
-use crate::live::telephony::leg::{DueIf, Leg};
+use crate::live::telephony::leg::{DueIf, Leg, Placing};
 use crate::operations::context::Context;
 use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::operations::webhooks::Nothing;
@@ -19,7 +19,8 @@ pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/ha
     .docs(
         "Hang up a call",
         "Ends a live telephone call, or cancels it while it rings. Returns the call as it is now: the carrier \
-         confirms the end a moment later, and then the call in the log is ended. A call that has ended does not change. \
+         confirms the end a moment later, and then the call in the log is ended. A call that has ended, or was handed over \
+         to a person, does not change. \
          Hanging up twice is safe.",
     )
     .optional_body::<Nothing>()
@@ -37,15 +38,18 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             "is not a telephone call: a browser call ends with its socket, a simulated call with its run";
         return Err(Error::field("id", message).into());
     };
-    if leg.is_over || leg.facts.end.is_some() {
+    if leg.transfer == Some(Placing::Asking) {
+        return Err(
+            not_now("The carrier is being asked to hand this call over. Try again in a moment.").into()
+        );
+    }
+    if leg.is_over || leg.facts.end.is_some() || leg.may_be_transferred() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }
     if leg.carrier_call_id.is_none() {
         let message =
             "The carrier has not given this call an id yet, so it cannot end it yet. Try again in a moment.";
-        let mut error = Error::new(Code::Unavailable, message);
-        error.retry_after_s = Some(1);
-        return Err(error.into());
+        return Err(not_now(message).into());
     }
     let services = context.services.clone();
     let is_first = leg.hang_up_at.is_none();
@@ -68,4 +72,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             Err(fault)
         }
     }
+}
+
+fn not_now(message: &'static str) -> Error {
+    let mut error = Error::new(Code::Unavailable, message);
+    error.retry_after_s = Some(1);
+    error
 }

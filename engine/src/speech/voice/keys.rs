@@ -43,12 +43,19 @@ impl Voice {
         }
     }
 
-    /// The call is over: reports as much of the keys as was played.
-    pub fn end_keys(&mut self, now_ms: i64) {
-        let line = self.keys.line.take();
-        let progress = self.player.progress(now_ms);
-        let heard = progress.iter().find(|progress| Some(progress.line) == line);
-        let mut heard_ms = heard.map_or(0, |progress| progress.heard_ms);
+    /// The call is over since `ended_at_ms`, which may be noticed later: reports as much of the keys as was played by then, and
+    /// plays no more of them.
+    pub fn end_keys(&mut self, now_ms: i64, ended_at_ms: i64) {
+        let Some(line) = self.keys.line.take() else { return self.report_all_keys(0) };
+        let progress = self.player.progress(ended_at_ms.min(now_ms));
+        let heard = progress.iter().find(|progress| progress.line == line);
+        let heard_ms = heard.map_or(0, |progress| progress.heard_ms);
+        self.player.cut(now_ms);
+        self.report_all_keys(heard_ms);
+    }
+
+    /// Reports what was played of the first keys; of the others nothing was.
+    fn report_all_keys(&mut self, mut heard_ms: i64) {
         while !self.keys.waiting.is_empty() {
             self.report_keys(std::mem::take(&mut heard_ms));
         }
