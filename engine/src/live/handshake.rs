@@ -15,6 +15,7 @@ use crate::base::ids::RequestId;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{empty_response, error_response, method_not_allowed};
 use crate::base::time::Timestamp;
+use crate::config::Talking;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
@@ -141,13 +142,13 @@ impl Audio {
     }
 
     /// Whether the service speaks with this assistant's voice. Otherwise the conversation is written.
-    fn has_voice(self, services: &Services, voice: &str, transcriber: &str) -> bool {
+    fn has_voice(self, services: &Services, talking: Talking<'_>) -> bool {
         let is_understood = match self {
             Self::None => false,
-            Self::Speech => voice != TONE,
+            Self::Speech => !talking.is_tone(),
             Self::Tone => true,
         };
-        is_understood && services.config().speech.transcriber_of(voice, transcriber).is_ok()
+        is_understood && services.config().transcriber_of(talking).is_ok()
     }
 }
 
@@ -157,10 +158,14 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let audio = Audio::of(incoming)?;
     let opened = retry_stale(|| open_call(services, &token, audio)).await?;
     let assistant = &opened.assistant;
-    let media = opened.is_spoken.then(|| {
-        let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
-        LineMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
-    });
+    let (media, realtime) = match opened.is_spoken {
+        true => {
+            let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
+            let (voice, realtime) = voice_of(services.config(), assistant, browser_line::RATE);
+            (Some(LineMedia::browser(line, voice)), realtime)
+        }
+        false => (None, None),
+    };
     Ok(LiveSession {
         services: services.clone(),
         call: opened.call,
@@ -173,6 +178,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         on_phone: false,
         is_spoken: opened.is_spoken,
         media: Mutex::new(media),
+        realtime,
         run: None,
         admission: Arc::new(opened.admission),
     })
@@ -214,7 +220,7 @@ async fn may_open(
         ),
         AssistantVersion::select(assistant_id),
         sql!(
-            "SELECT model, voice, transcriber, record FROM assistants WHERE workspace_id = :ws AND id = :id",
+            "SELECT model, voice, transcriber, pipeline_mode, record FROM assistants WHERE workspace_id = :ws AND id = :id",
             id = assistant_id,
         ),
         spending::select(services, now_ms),
@@ -235,7 +241,9 @@ async fn may_open(
         return Err(Error::not_found("assistant").into());
     };
     let (model, voice) = (row.str("model")?, row.str("voice")?);
-    let is_spoken = audio.has_voice(services, voice, row.str("transcriber")?);
+    let pipeline_mode = row.word("pipeline_mode")?;
+    let talking = Talking { pipeline_mode, model, voice, transcriber: row.str("transcriber")? };
+    let is_spoken = audio.has_voice(services, talking);
     // In a written conversation no voice is asked.
     let voice = if is_spoken { voice } else { TONE };
     // Free conversations start whatever is left.

@@ -12,6 +12,7 @@ use crate::live::message::Introduction;
 use crate::live::simulated::RunOfSession;
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::models::AssistantInUse;
+use crate::models::realtime::Realtime;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::HeldConversation;
@@ -40,6 +41,8 @@ pub struct LiveSession {
     /// The line and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads, and the
     /// rest of a session is.
     pub(crate) media: Mutex<Option<LineMedia>>,
+    /// The session of a model that hears and speaks, which the voice uses, too.
+    pub(crate) realtime: Option<Realtime>,
     /// The simulation run that the conversation is held for.
     pub(crate) run: Option<RunOfSession>,
     pub(crate) admission: Arc<Admission>,

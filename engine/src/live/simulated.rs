@@ -17,7 +17,7 @@ use super::session::LiveSession;
 use super::voice_of_call::{speaker, voice_of};
 use crate::base::ids::RunId;
 use crate::base::limits::{HELD_RUN_MS_MAX, PHONE_SILENCE_MS};
-use crate::config::Config;
+use crate::config::{Config, Talking};
 use crate::conversation::{CallFault, EndedReason};
 use crate::models::{AssistantInUse, CallerModel};
 use crate::services::Services;
@@ -110,7 +110,7 @@ impl Rehearsal<'_> {
         let Self { call, lease, assistant, admission, run, caller, max_cost_microusd } = self;
         let speech = &services.config().speech;
         let now_ms = services.ports().clock.now_ms();
-        if let Err(why) = speech.transcriber_of(&assistant.voice, &assistant.transcriber) {
+        if let Err(why) = services.config().transcriber_of(Talking::from(&**assistant)) {
             return Ok(unavailable(now_ms, &why));
         }
         let voice = callers_voice(services.config(), &assistant).to_owned();
@@ -126,7 +126,8 @@ impl Rehearsal<'_> {
             &costs,
             max_cost_microusd,
         );
-        let media = LineMedia::on_line(Box::new(SimulatedLine), voice_of(speech, &assistant, RATE));
+        let (voice, realtime) = voice_of(services.config(), &assistant, RATE);
+        let media = LineMedia::on_line(Box::new(SimulatedLine), voice);
         let session = LiveSession {
             services: services.clone(),
             call,
@@ -139,6 +140,7 @@ impl Rehearsal<'_> {
             on_phone: false,
             is_spoken: true,
             media: Mutex::new(None),
+            realtime,
             run: Some(run),
             admission,
         };

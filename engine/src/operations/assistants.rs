@@ -138,13 +138,17 @@ impl Resource for Assistant {
         let mut refuse = |field: &str, message: String| problems.push(FieldProblem::new(field, message));
         match provider_of(&draft.model).and_then(|name| config.catalog.providers.get(name)) {
             None => refuse("model", unknown_provider(&draft.model, config)),
-            Some(provider) if draft.pipeline_mode == PipelineMode::Realtime && !provider.realtime => refuse(
-                "pipeline_mode",
-                format!(
-                    "realtime needs a model of a realtime-capable provider, which `{}` is not; use cascading",
-                    draft.model
-                ),
-            ),
+            Some(provider)
+                if draft.pipeline_mode == PipelineMode::Realtime && provider.realtime_url.is_none() =>
+            {
+                refuse(
+                    "pipeline_mode",
+                    format!(
+                        "realtime needs a model of a realtime-capable provider, which `{}` is not; use cascading",
+                        draft.model
+                    ),
+                )
+            }
             Some(_) => {}
         }
         let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());

@@ -28,6 +28,7 @@ mod hard_to_hear;
 mod inbound;
 mod media;
 mod outbound;
+mod realtime;
 mod recorded_caller;
 mod recordings;
 mod refused;

@@ -10,6 +10,7 @@ use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, Message, TEXT_BYTES_MAX, WaitingFor};
 use crate::live::asking::{Asked, cost_of_dropped};
 use crate::models::{RULES_MODEL, Written};
+use crate::storage::cost::Cost;
 
 /// A question that was asked early.
 pub(super) struct Early<'a> {
@@ -64,6 +65,7 @@ impl<'a> Drive<'a> {
         let Some(Early { history, answer }) = self.early.take() else { return };
         self.spent.add(match answer {
             Answer::There(asked, _) => asked.cost,
+            Answer::Awaited(_) if self.session.realtime.is_some() => Cost::default(),
             Answer::Awaited(question) => {
                 let turn = turn_of(self.session, &history, self.conversation.assistant_turn().seed);
                 cost_of_dropped(self.session.assistant.model(), &turn, question.written.bytes())

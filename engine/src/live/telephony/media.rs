@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use crate::base::error::{Code, Error};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
+use crate::config::Talking;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::admission::{Admission, Starter, admit};
 use crate::live::assistants::{self, Lookup};
@@ -66,8 +67,9 @@ struct Opened {
 
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
-        let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
-        let media = Mutex::new(Some(LineMedia::new(carrier.media_codec(), voice)));
+        let codec = carrier.media_codec();
+        let (voice, realtime) = voice_of(services.config(), &self.assistant, codec.format().rate);
+        let media = Mutex::new(Some(LineMedia::new(codec, voice)));
         LiveSession {
             services: services.clone(),
             call: self.call,
@@ -80,6 +82,7 @@ impl Opened {
             on_phone: true,
             is_spoken: true,
             media,
+            realtime,
             run: None,
             admission: Arc::new(self.admission),
         }
@@ -158,9 +161,8 @@ async fn open_call(
     let found =
         assistants::current(services, workspace_id, &before.assistant_id, version, &mut admission).await?;
     let assistant = match found {
-        Lookup::Found(assistant) => Some(assistant).filter(|assistant| {
-            services.config().speech.transcriber_of(&assistant.voice, &assistant.transcriber).is_ok()
-        }),
+        Lookup::Found(assistant) => Some(assistant)
+            .filter(|assistant| services.config().transcriber_of(Talking::from(&***assistant)).is_ok()),
         Lookup::Missing => None,
         Lookup::NoRoom => return Ok(None),
     };

@@ -62,7 +62,7 @@ impl Written {
         self.state().is_cut_short
     }
 
-    pub(super) fn cut_short(&self) {
+    pub(in crate::models) fn cut_short(&self) {
         self.state().is_cut_short = true;
     }
 
@@ -79,13 +79,22 @@ impl Written {
     }
 
     /// The attempt has failed: forgets what it wrote. Returns whether the model may be asked again.
-    pub(super) fn forget(&self) -> bool {
+    pub(in crate::models) fn forget(&self) -> bool {
         let mut state = self.state();
         state.ready.clear();
         if !state.was_taken {
             *state = State { has_begun: state.has_begun, ..State::default() };
         }
         !state.was_taken
+    }
+
+    /// The same by words: what is spoken already waits for no end of a sentence.
+    pub(in crate::models) fn update_words(&self, text: &str) {
+        let mut state = self.state();
+        let whole = text.rfind(char::is_whitespace).map_or(0, |last| last + 1).max(state.bytes);
+        let Some(more) = text.get(state.bytes..whole).filter(|more| !more.is_empty()) else { return };
+        state.bytes = whole;
+        state.ready.push_str(more);
     }
 
     /// All that the model has written in this attempt.

@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::RATE;
+use crate::speech::audio::Rate;
+use crate::speech::g711;
 use crate::speech::transcribers::TranscriberSettings;
 use crate::speech::transcribers::audio_log::linear16;
 
@@ -42,8 +44,11 @@ pub(super) fn beta_session(settings: &TranscriberSettings) -> String {
 }
 
 /// The part of both that says what to recognise.
-fn transcription(settings: &TranscriberSettings) -> Value {
-    let mut transcription = json!({"model": settings.model});
+pub(crate) fn transcription(settings: &TranscriberSettings) -> Value {
+    let mut transcription = json!({});
+    if !settings.model.is_empty() {
+        transcription["model"] = settings.model.as_str().into();
+    }
     if let Some(language) = settings.primary_language() {
         transcription["language"] = language.into();
     }
@@ -55,9 +60,13 @@ fn transcription(settings: &TranscriberSettings) -> Value {
     transcription
 }
 
-/// Audio.
-pub(super) fn appended(samples: &[i16]) -> String {
-    json!({"type": "input_audio_buffer.append", "audio": STANDARD.encode(linear16(samples))}).to_string()
+/// Audio: mu-law at 8 kHz, otherwise linear.
+pub(super) fn appended(samples: &[i16], rate: Rate) -> String {
+    let audio = match rate {
+        Rate::Khz8 => STANDARD.encode(g711::encode(samples)),
+        _ => STANDARD.encode(linear16(samples)),
+    };
+    json!({"type": "input_audio_buffer.append", "audio": audio}).to_string()
 }
 
 /// The end of an utterance.
@@ -89,6 +98,19 @@ struct Item {
 }
 
 impl Message {
+    /// One about this item.
+    pub(super) fn about(item: String) -> Self {
+        Self {
+            kind: String::new(),
+            item_id: Some(item),
+            previous_item_id: None,
+            item: None,
+            delta: None,
+            transcript: None,
+            error: None,
+        }
+    }
+
     /// The item that it is about.
     pub(super) fn id(&self) -> Option<&str> {
         self.item_id.as_deref().or_else(|| self.item.as_ref()?.id.as_deref())

@@ -1,0 +1,487 @@
+//! The responses of a session, one at a time: what the model is asked, what it answers, and what of that nobody wants.
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::on_server::{Call, OnServer};
+use super::spoken::{AllSpoken, Spoken};
+use super::usage::cost;
+use super::{AnswerSlot, Outcome, wire};
+use crate::base::limits::{
+    MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX, REALTIME_AUDIO_MS_MAX,
+    REALTIME_RESPONSE_MS,
+};
+use crate::conversation::{CallFault, Message, ToolRequest};
+use crate::models::asking::{FailureCode, ModelFailure, Usage, Written, assistant};
+use crate::models::openai::completion::{Completion, Finish};
+use crate::models::settings::ModelSettings;
+use crate::speech::audio::Rate;
+use crate::speech::exchange::{SpeechFailure, SpeechFault};
+use crate::speech::synthesizer::{LineId, SynthesizerEvent};
+use crate::speech::transcribers::OpenaiRealtime;
+
+/// Ids of events and responses that are remembered, so that none counts twice.
+const IDS_MAX: usize = 64;
+/// A question is asked so often.
+const ATTEMPTS_MAX: u32 = 2;
+
+/// A question of the conversation.
+struct Question {
+    history: Vec<Message>,
+    written: Written,
+    answer: AnswerSlot,
+    attempts: u32,
+}
+
+/// A line that the model reads out.
+struct Line {
+    id: LineId,
+    text: String,
+    is_complete: bool,
+    attempts: u32,
+}
+
+/// The response that the server is making.
+struct Active {
+    /// Its number here, and its id on the server, once that is known.
+    number: u64,
+    id: Option<String>,
+    /// The line that it reads out; `None` for an answer.
+    line: Option<Line>,
+    is_cancelled: bool,
+    /// Its items that were dealt with, if it was cancelled.
+    settled: Vec<String>,
+    calls: Vec<Call>,
+    arguments: Vec<String>,
+    last_ms: i64,
+}
+
+pub(super) struct Responses {
+    rate: Rate,
+    hangs_up: bool,
+    prices: ModelSettings,
+    is_open: bool,
+    on_server: OnServer,
+    spoken: AllSpoken,
+    question: Option<Question>,
+    lines: VecDeque<Line>,
+    active: Option<Active>,
+    numbers: u64,
+    /// Events that were read, and responses that are over.
+    seen: VecDeque<String>,
+    spent: (Usage, i64),
+    /// Messages to send.
+    pub(super) out: Vec<String>,
+}
+
+impl Responses {
+    pub(super) fn new(rate: Rate, hangs_up: bool, prices: ModelSettings) -> Self {
+        Self {
+            rate,
+            hangs_up,
+            prices,
+            is_open: false,
+            on_server: OnServer::default(),
+            spoken: AllSpoken::default(),
+            question: None,
+            lines: VecDeque::new(),
+            active: None,
+            numbers: 0,
+            seen: VecDeque::new(),
+            spent: (Usage::default(), 0),
+            out: Vec::new(),
+        }
+    }
+
+    pub(super) fn ask(&mut self, history: Vec<Message>, written: Written, answer: AnswerSlot) {
+        self.forget_question();
+        self.question = Some(Question { history, written, answer, attempts: 0 });
+    }
+
+    pub(super) fn speak(&mut self, line: LineId, text: &str) {
+        if let Some(known) = self.lines.iter_mut().find(|known| known.id == line) {
+            known.text.push_str(text);
+        } else if !self.spoken.bind(line, text) {
+            self.lines.push_back(Line { id: line, text: text.to_owned(), is_complete: false, attempts: 0 });
+        }
+    }
+
+    pub(super) fn finish(&mut self, line: LineId) {
+        match self.lines.iter_mut().find(|known| known.id == line) {
+            Some(known) => known.is_complete = true,
+            None => self.spoken.finish(line),
+        }
+    }
+
+    pub(super) fn heard(&mut self, line: LineId, heard_ms: i64) {
+        self.spoken.heard(line, heard_ms);
+    }
+
+    /// A line is cut.
+    pub(super) fn cancel(&mut self, line: LineId) {
+        self.lines.retain(|known| known.id != line);
+        let number = self.active.as_ref().map(|active| active.number);
+        let is_active =
+            number.and_then(|number| self.spoken.get(number)).is_some_and(|one| one.line == Some(line));
+        let mut settles = Vec::new();
+        let cut = self.spoken.cut(line, &mut settles);
+        if is_active {
+            self.cancel_active();
+            if let Some(active) = &mut self.active {
+                active.settled = cut;
+            }
+        }
+        // After the response has stopped.
+        self.out.extend(settles);
+    }
+
+    /// The call is over.
+    pub(super) fn close(&mut self) {
+        self.forget_question();
+        self.lines.clear();
+        self.cancel_active();
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<SynthesizerEvent> {
+        self.spoken.events.pop_front()
+    }
+
+    /// What the model has cost since the last call.
+    pub(super) fn take_cost(&mut self) -> (Usage, i64) {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// When the response that is awaited is late.
+    pub(super) fn due(&self) -> Option<i64> {
+        Some(self.active.as_ref()?.last_ms + REALTIME_RESPONSE_MS)
+    }
+
+    /// Whether nothing is awaited, and no more audio.
+    pub(super) fn is_idle(&self) -> bool {
+        self.active.is_none() && self.question.is_none() && self.lines.is_empty() && self.spoken.is_complete()
+    }
+
+    /// Whether somebody waits for something of the server.
+    pub(super) fn wants(&self) -> bool {
+        self.question.is_some() || self.lines.iter().any(|line| line.is_complete)
+    }
+
+    pub(super) fn opened(&mut self) {
+        self.is_open = true;
+    }
+
+    /// The session is lost, with all that the server knew. What was not heard of is asked again.
+    pub(super) fn lost(&mut self, failure: &SpeechFailure) {
+        self.is_open = false;
+        self.on_server = OnServer::default();
+        self.out.clear();
+        self.seen.clear();
+        if let Some(active) = self.active.take() {
+            self.spent.0.uncounted_answers += 1;
+            self.stopped(active, failure);
+        }
+        self.spoken.lost();
+    }
+
+    /// There is no session for now, or ever.
+    pub(super) fn over(&mut self, failure: &SpeechFailure) {
+        self.lost(failure);
+        if let Some(question) = self.question.take() {
+            question.answer.give(Err(of_model(failure)));
+        }
+        for line in std::mem::take(&mut self.lines) {
+            self.spoken
+                .events
+                .push_back(SynthesizerEvent::Failed { line: line.id, failure: failure.clone() });
+        }
+    }
+
+    /// The person said something that the server has as this item.
+    pub(super) fn understood(&mut self, item: String, words: String) {
+        self.on_server.heard(item, words);
+    }
+
+    /// Begins the next response, when there is one to begin.
+    pub(super) fn run(&mut self, now_ms: i64) {
+        if self.question.as_ref().is_some_and(|question| !question.answer.is_awaited()) {
+            self.forget_question();
+        }
+        if !self.is_open || self.active.is_some() {
+            return;
+        }
+        let mut line = self.lines.pop_front_if(|line| line.is_complete);
+        let mut spoken = Spoken::new(self.numbers + 1);
+        if let Some(line) = &mut line {
+            line.attempts += 1;
+            spoken.line = Some(line.id);
+            self.out.push(wire::read_out(&line.text));
+        } else if let Some(question) =
+            self.question.as_mut().filter(|question| question.attempts < ATTEMPTS_MAX)
+        {
+            question.attempts += 1;
+            spoken.is_in_conversation = true;
+            self.on_server.sync(&question.history, self.spoken.take_said(), &mut self.out);
+            self.out.push(wire::ask());
+        } else {
+            return;
+        }
+        self.numbers += 1;
+        self.spoken.begin(spoken);
+        if let Some(line) = &line {
+            self.spoken.finish(line.id);
+        }
+        self.active = Some(Active {
+            number: self.numbers,
+            id: None,
+            line,
+            is_cancelled: false,
+            settled: Vec::new(),
+            calls: Vec::new(),
+            arguments: Vec::new(),
+            last_ms: now_ms,
+        });
+    }
+
+    /// A message of the server.
+    pub(super) fn message(&mut self, now_ms: i64, message: &Value, ear: &OpenaiRealtime) {
+        if !self.is_new(wire::text(message, "/event_id")) {
+            return;
+        }
+        let kind = wire::kind(message);
+        if kind == "error" {
+            return self.error(wire::text(message, "/error/event_id"), ear.failure(&message["error"]));
+        }
+        let named = [wire::text(message, "/response_id"), wire::text(message, "/response/id")];
+        let id = named.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+        // Of a response that is over.
+        if id.is_empty() || self.seen.iter().any(|over| over == id) {
+            return;
+        }
+        if kind == "response.done" {
+            push(&mut self.seen, id.to_owned());
+            self.count(&message["response"]["usage"]);
+        }
+        let Some(active) = &mut self.active else { return };
+        let is_new = active.id.is_none();
+        if active.id.get_or_insert_with(|| id.to_owned()) != id {
+            return;
+        }
+        active.last_ms = now_ms;
+        if is_new && active.is_cancelled {
+            self.out.push(wire::cancel(id));
+        }
+        match kind.as_str() {
+            "response.done" => self.done(&message["response"], ear),
+            _ if active.is_cancelled => {}
+            "response.output_item.added" if wire::text(message, "/item/type") == "message" => {
+                if let Some(spoken) = self.spoken.get(active.number) {
+                    spoken.item(wire::text(message, "/item/id"));
+                }
+            }
+            "response.output_item.done" => active.call(&message["item"]),
+            "response.output_audio.delta" => self.audio(message),
+            "response.output_audio_transcript.delta" | "response.output_text.delta" => {
+                self.wrote(wire::text(message, "/delta"));
+            }
+            _ => {}
+        }
+    }
+
+    fn audio(&mut self, message: &Value) {
+        let Some(active) = &self.active else { return };
+        let Some(spoken) = self.spoken.get(active.number) else { return };
+        let is_enough = spoken.audio_ms() >= REALTIME_AUDIO_MS_MAX;
+        let delta = wire::text(message, "/delta");
+        let Some(samples) = wire::samples(delta, self.rate, &mut spoken.odd).filter(|_| !is_enough) else {
+            return;
+        };
+        let (number, ms) = (active.number, self.rate.ms_of(samples.len()));
+        self.spoken.audio(number, wire::text(message, "/item_id"), samples, ms);
+    }
+
+    /// The model says more.
+    fn wrote(&mut self, more: &str) {
+        let Some(active) = self.active.as_ref().filter(|active| active.line.is_none()) else { return };
+        let Some(spoken) = self.spoken.get(active.number) else { return };
+        let room = MODEL_TEXT_BYTES_MAX.saturating_sub(spoken.text.len());
+        spoken.text.push_str(&more[..more.floor_char_boundary(room)]);
+        if let Some(question) = &self.question {
+            question.written.update_words(spoken.text.trim_start());
+            question.answer.wake();
+        }
+    }
+
+    fn done(&mut self, response: &Value, ear: &OpenaiRealtime) {
+        let Some(mut active) = self.active.take() else { return };
+        let output = response["output"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if active.is_cancelled {
+            if active.line.is_none() {
+                // What it made after that.
+                let ids = output.iter().map(|item| wire::text(item, "/id"));
+                let rest = ids.filter(|id| !id.is_empty() && !active.settled.iter().any(|known| known == id));
+                self.out.extend(rest.map(wire::delete));
+            }
+            return;
+        }
+        let status = wire::text(response, "/status");
+        if !matches!(status, "completed" | "incomplete" | "") {
+            let failure = match &response["status_details"]["error"] {
+                Value::Null => ear.disturbed("did not complete its answer"),
+                error => ear.failure(error),
+            };
+            return self.stopped(active, &failure);
+        }
+        output.iter().for_each(|item| active.call(item));
+        let has_audio = self.spoken.get(active.number).is_some_and(|spoken| spoken.audio_ms() > 0);
+        if active.line.is_some() {
+            let missing = (!has_audio).then(|| ear.disturbed("made no audio of a line"));
+            return self.spoken.over(active.number, missing);
+        }
+        let text =
+            self.spoken.get(active.number).map(|spoken| spoken.text.trim().to_owned()).unwrap_or_default();
+        let calls = std::mem::take(&mut active.calls);
+        let requests = calls.iter().zip(&active.arguments).map(|(call, arguments)| ToolRequest {
+            name: call.name.clone(),
+            arguments: match arguments.trim() {
+                "" => serde_json::json!({}),
+                text => serde_json::from_str(text).unwrap_or_else(|_| arguments.as_str().into()),
+            },
+        });
+        let answer = Completion {
+            text,
+            calls: requests.collect(),
+            finish: if status == "incomplete" { Finish::Length } else { Finish::Done },
+            usage: None,
+        };
+        match assistant::read(&answer, self.hangs_up) {
+            Ok(reply) => {
+                calls.into_iter().for_each(|call| self.on_server.called(call));
+                let missing =
+                    (!has_audio && !answer.text.is_empty()).then(|| ear.disturbed("made no audio of a line"));
+                self.spoken.over(active.number, missing);
+                if answer.finish == Finish::Length
+                    && let Some(question) = &self.question
+                {
+                    question.written.cut_short();
+                }
+                self.answer(Ok(reply));
+            }
+            Err(why) => {
+                let failure = ear.disturbed(&format!("gave an answer that {why}"));
+                self.stopped(active, &failure);
+            }
+        }
+    }
+
+    /// A response stopped before it was complete. If nobody heard anything of it, it is asked for again.
+    fn stopped(&mut self, active: Active, failure: &SpeechFailure) {
+        if active.is_cancelled {
+            return;
+        }
+        let has_audio = self.spoken.get(active.number).is_some_and(|spoken| spoken.audio_ms() > 0);
+        match active.line {
+            Some(line) if !has_audio && failure.is_temporary && line.attempts < ATTEMPTS_MAX => {
+                self.spoken.cut(line.id, &mut Vec::new());
+                self.lines.push_front(line);
+            }
+            Some(_) => self.spoken.over(active.number, Some(failure.clone())),
+            None => {
+                self.spoken.over(active.number, Some(failure.clone()));
+                self.spoken.forget(active.number, &mut self.out);
+                let Some(question) = &self.question else { return };
+                let may_repeat = question.written.forget() && failure.is_temporary;
+                if !may_repeat || question.attempts >= ATTEMPTS_MAX {
+                    self.answer(Err(of_model(failure)));
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, outcome: Outcome) {
+        if let Some(question) = self.question.take() {
+            question.answer.give(outcome);
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    fn forget_question(&mut self) {
+        if self.question.take().is_none() {
+            return;
+        }
+        let Some(active) = self.active.as_ref().filter(|active| active.line.is_none()) else { return };
+        let mut deletes = Vec::new();
+        let items = self.spoken.forget(active.number, &mut deletes);
+        self.cancel_active();
+        self.out.extend(deletes);
+        if let Some(active) = &mut self.active {
+            active.settled.extend(items);
+        }
+    }
+
+    fn cancel_active(&mut self) {
+        if let Some(active) = self.active.as_mut().filter(|active| !active.is_cancelled) {
+            active.is_cancelled = true;
+            // Otherwise as soon as its id is known.
+            self.out.extend(active.id.as_deref().map(wire::cancel));
+        }
+    }
+
+    fn error(&mut self, event: &str, failure: SpeechFailure) {
+        if event == wire::RESPONSE
+            && let Some(active) = self.active.take_if(|active| active.id.is_none())
+        {
+            self.stopped(active, &failure);
+        }
+    }
+
+    fn count(&mut self, usage: &Value) {
+        let (tokens, microusd) = cost(&self.prices, usage);
+        self.spent.0.add(tokens);
+        self.spent.1 = self.spent.1.saturating_add(microusd);
+    }
+
+    /// Whether an event was not read before; one without an id always is.
+    fn is_new(&mut self, id: &str) -> bool {
+        let is_new = id.is_empty() || !self.seen.iter().any(|seen| seen == id);
+        if is_new && !id.is_empty() {
+            push(&mut self.seen, id.to_owned());
+        }
+        is_new
+    }
+}
+
+impl Active {
+    /// A function call among its items, complete.
+    fn call(&mut self, item: &Value) {
+        let text = |path| wire::text(item, path).to_owned();
+        let (name, id, arguments) = (text("/name"), text("/call_id"), text("/arguments"));
+        let bytes: usize = self.arguments.iter().map(String::len).sum();
+        let fits = self.calls.len() < MODEL_CALLS_MAX && bytes + arguments.len() <= MODEL_ARGUMENTS_BYTES_MAX;
+        let is_known = self.calls.iter().any(|call| call.id == id);
+        if wire::text(item, "/type") == "function_call" && !name.is_empty() && !is_known && fits {
+            self.calls.push(Call { name, id, item: text("/id") });
+            self.arguments.push(arguments);
+        }
+    }
+}
+
+fn of_model(failure: &SpeechFailure) -> ModelFailure {
+    ModelFailure {
+        code: if failure.is_temporary { FailureCode::Unavailable } else { FailureCode::Rejected },
+        fault: match failure.fault {
+            SpeechFault::Operator => CallFault::Operator,
+            SpeechFault::Provider => CallFault::Provider,
+        },
+        message: failure.message.clone(),
+        usage: Usage::default(),
+        cost_microusd: 0,
+        requests: 1,
+    }
+}
+
+fn push(seen: &mut VecDeque<String>, id: String) {
+    if seen.len() >= IDS_MAX {
+        seen.pop_front();
+    }
+    seen.push_back(id);
+}

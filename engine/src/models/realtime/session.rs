@@ -1,0 +1,133 @@
+//! Joins the ear, which owns the connection, and the responses.
+use std::mem::take;
+
+use super::responses::Responses;
+use super::{AnswerSlot, RealtimeSettings, wire};
+use crate::base::limits::REALTIME_SESSION_MS;
+use crate::conversation::Message;
+use crate::models::asking::{Usage, Written};
+use crate::speech::audio::Rate;
+use crate::speech::transcriber::Transcriber as _;
+use crate::speech::transcribers::{Conversing, OpenaiRealtime, Told, conversation_request};
+
+pub(super) struct Session {
+    ear: OpenaiRealtime,
+    responses: Responses,
+    /// When it is replaced, once it is open: servers end a session after a time.
+    renew_at_ms: i64,
+}
+
+impl Session {
+    pub(super) fn new(settings: &RealtimeSettings, rate: Rate) -> Self {
+        let conversing = Conversing {
+            request: conversation_request(&settings.transcription, &settings.model),
+            update: wire::session(settings, rate),
+            rate,
+        };
+        Self {
+            ear: OpenaiRealtime::conversing(&settings.transcription, conversing),
+            responses: Responses::new(rate, settings.hangs_up, settings.prices.clone()),
+            renew_at_ms: i64::MAX,
+        }
+    }
+
+    pub(super) const fn ear(&self) -> &OpenaiRealtime {
+        &self.ear
+    }
+
+    pub(super) const fn ear_mut(&mut self) -> &mut OpenaiRealtime {
+        &mut self.ear
+    }
+
+    /// The responses, for what sends nothing.
+    pub(super) const fn responses(&mut self) -> &mut Responses {
+        &mut self.responses
+    }
+
+    /// Something concerns the ear.
+    pub(super) fn heard(&mut self, now_ms: i64, change: impl FnOnce(&mut OpenaiRealtime)) {
+        change(&mut self.ear);
+        self.run(now_ms);
+    }
+
+    /// Something concerns the responses.
+    pub(super) fn respond(&mut self, now_ms: i64, change: impl FnOnce(&mut Responses)) {
+        change(&mut self.responses);
+        self.run(now_ms);
+    }
+
+    pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>, written: Written, answer: AnswerSlot) {
+        self.respond(now_ms, |responses| responses.ask(history, written, answer));
+    }
+
+    pub(super) fn take_cost(&mut self) -> (Usage, i64) {
+        self.responses.take_cost()
+    }
+
+    pub(super) fn tick(&mut self, now_ms: i64) {
+        self.ear.tick(now_ms);
+        self.run(now_ms);
+        if self.responses.due().is_some_and(|due_ms| now_ms >= due_ms) {
+            self.ear.replace(now_ms, "did not answer in time");
+        } else if self.renews_at_ms().is_some_and(|due_ms| now_ms >= due_ms) {
+            self.ear.renew(now_ms);
+        }
+        self.run(now_ms);
+    }
+
+    pub(super) fn timeout(&self) -> Option<i64> {
+        let own = [self.responses.due(), self.renews_at_ms()];
+        self.ear.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
+    }
+
+    pub(super) fn close(&mut self, now_ms: i64) {
+        self.respond(now_ms, Responses::close);
+        self.ear.close(now_ms);
+    }
+
+    /// When the session is replaced: between two turns.
+    fn renews_at_ms(&self) -> Option<i64> {
+        let is_between_turns = self.responses.is_idle() && self.ear.is_quiet();
+        is_between_turns.then_some(self.renew_at_ms).filter(|at_ms| *at_ms < i64::MAX)
+    }
+
+    fn run(&mut self, now_ms: i64) {
+        while let Some(told) = self.ear.poll_told() {
+            self.told(now_ms, told);
+        }
+        self.responses.run(now_ms);
+        for text in take(&mut self.responses.out) {
+            self.ear.send(now_ms, text);
+        }
+        if self.responses.wants() {
+            match self.ear.ended().cloned() {
+                Some(failure) => self.responses.over(&failure),
+                None => self.ear.want(now_ms),
+            }
+        }
+    }
+
+    fn told(&mut self, now_ms: i64, told: Told) {
+        match told {
+            Told::Opened => {
+                self.renew_at_ms = now_ms + REALTIME_SESSION_MS;
+                self.responses.opened();
+            }
+            Told::Lost => {
+                self.renew_at_ms = i64::MAX;
+                let failure = self.ear.disturbed("lost the connection");
+                self.responses.lost(&failure);
+            }
+            Told::Over(failure) => {
+                self.renew_at_ms = i64::MAX;
+                self.responses.over(&failure);
+            }
+            Told::Understood { item, words } => self.responses.understood(item, words),
+            Told::Message(text) => {
+                if let Ok(message) = serde_json::from_str(&text) {
+                    self.responses.message(now_ms, &message, &self.ear);
+                }
+            }
+        }
+    }
+}

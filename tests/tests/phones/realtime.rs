@@ -1,0 +1,110 @@
+//! Conversations with a model that hears and speaks.
+use serde_json::{Value, json};
+use sidetone_tests::fakes;
+use sidetone_tests::fakes::speech::CHAR_MS;
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
+
+use crate::speech::{hears_ms, speak};
+use crate::support::{Desk, GREETING, lines, texts};
+
+with_each_carrier!(a_person_talks_with_a_realtime_model, an_answer_is_truncated_where_it_was_heard);
+
+/// A desk whose model hears what the test announces with the returned term.
+fn desk(provider: &'static str, model: &str) -> (Desk, String) {
+    let desk = Desk::new(provider);
+    let term = format!("term {}", desk.number);
+    let assistant = json!({"model": model, "pipeline_mode": "realtime", "voice": "live/marin", "transcriber": "live/scribe",
+        "keyterms": [term], "language": "en"});
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), assistant).ok();
+    (desk, term)
+}
+
+/// Gives the assistant a tool.
+fn with_tool(desk: &Desk) -> Receiver {
+    let receiver = Receiver::start(ReceiverBehaviour::Status(200));
+    let tool = desk.world.create(
+        "/tools",
+        json!({"name": "find_order", "description": "Finds an order.", "url": receiver.url(),
+               "parameters": {"type": "object", "properties": {"order": {"type": "integer"}}}}),
+    );
+    desk.world.put(format!("/assistants/{}/tools", desk.assistant.id), json!({"tool_ids": [tool.id]})).ok();
+    receiver
+}
+
+const fn ms_of(text: &str) -> i64 {
+    text.len() as i64 * CHAR_MS
+}
+
+fn cost(call: &Value, part: &str) -> i64 {
+    call["costs"][part].as_i64().unwrap_or_else(|| panic!("{call}"))
+}
+
+fn a_person_talks_with_a_realtime_model(provider: &'static str) {
+    let (desk, term) = desk(provider, "live/talks");
+    let receiver = with_tool(&desk);
+    fakes::shared_speech().will_hear(&term, &["When do you open?", r#"Use find_order {"order": 7}"#]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    let answered_ms = ms_of(GREETING) + ms_of("You said: When do you open?");
+    hears_ms(&person, answered_ms);
+    // The last mark is on its way.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    speak(&person, 1_200);
+    hears_ms(&person, answered_ms + ms_of("It says: ok"));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(
+        lines(&call),
+        [
+            ("assistant", GREETING),
+            ("user", "When do you open?"),
+            ("assistant", "You said: When do you open?"),
+            ("user", r#"Use find_order {"order": 7}"#),
+            ("tool_call", r#"find_order({"order":7})"#),
+            ("tool_result", "ok"),
+            ("assistant", "It says: ok"),
+        ],
+        "{call}"
+    );
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    assert_eq!(receiver.count(), 1);
+    let log = fakes::shared_speech().realtime(&term);
+    assert_eq!(log.refused, [""; 0], "{log:?}");
+    assert_eq!((log.created.len(), log.deleted, log.truncated_ms.len()), (2, 0, 0), "{log:?}");
+    // The greeting, two answers and a call.
+    assert_eq!(call["usage"]["llm_input_tokens"], 400, "{call}");
+    assert!(cost(&call, "llm_microusd") > 4_000 && cost(&call, "tts_microusd") == 0, "{call}");
+    let rows = call["transcript"].as_array().unwrap();
+    let ms = |row: usize, field: &str| rows[row][field].as_i64().unwrap();
+    let spoken_ms = ms(2, "end_ms") - ms(2, "start_ms");
+    assert!((spoken_ms - ms_of("You said: When do you open?")).abs() < 400, "{call}");
+    assert!(ms(1, "end_ms") <= ms(2, "start_ms") && ms(1, "start_ms") >= ms(0, "end_ms") - 200, "{call}");
+    assert_eq!(call["turns"].as_array().unwrap().len(), 2, "{call}");
+}
+
+fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
+    const LONG: &str = "Tell me everything that you know about the house by the lake and its people.";
+    let (desk, term) = desk(provider, "live/talks");
+    fakes::shared_speech().will_hear(&term, &[LONG, "Stop, that is enough."]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    hears_ms(&person, ms_of(GREETING) + 2_000);
+    speak(&person, 1_000);
+    let call = desk.until(&id, "the answer", |call| texts(call, "assistant").len() == 3);
+    person.hang_up();
+    let row = &call["transcript"][2];
+    let heard = row["text"].as_str().unwrap();
+    assert!(row["interrupted"] == true && row["intended_text"] == format!("You said: {LONG}"), "{call}");
+    let log = fakes::shared_speech().realtime(&term);
+    assert_eq!(log.refused, [""; 0], "{log:?}");
+    let [truncated_ms] = log.truncated_ms[..] else { panic!("{log:?}") };
+    let spoken_ms = row["end_ms"].as_i64().unwrap() - row["start_ms"].as_i64().unwrap();
+    assert!((truncated_ms - spoken_ms).abs() <= 60, "{truncated_ms}: {row}");
+    assert!((ms_of(heard) - truncated_ms).abs() <= 15 * CHAR_MS, "{heard}: {truncated_ms}");
+    assert_eq!(texts(&call, "user"), [LONG, "Stop, that is enough."]);
+    assert_eq!(log.deleted, 0, "{log:?}");
+    let _ = desk.over(&id);
+}
