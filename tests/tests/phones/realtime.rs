@@ -108,3 +108,89 @@ fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
     assert_eq!(log.deleted, 0, "{log:?}");
     let _ = desk.over(&id);
 }
+
+/// What a server does wrong, and what a call makes of it that asks two questions.
+#[test]
+fn a_call_survives_what_a_server_does_wrong() {
+    for fault in ["doubles", "jumbles", "expires", "slow"] {
+        let (desk, term) = desk("twilio", &format!("live/talk-{fault}"));
+        fakes::shared_speech().will_hear(&term, &["When do you open?", "And on Sunday?"]);
+        let (id, mut person) = desk.connected();
+        hears_ms(&person, ms_of(GREETING));
+        speak(&person, 1_200);
+        let answered_ms = ms_of(GREETING) + ms_of("You said: When do you open?");
+        hears_ms(&person, answered_ms);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        speak(&person, 1_200);
+        hears_ms(&person, answered_ms + ms_of("You said: And on Sunday?"));
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        person.hang_up();
+        let call = desk.over(&id);
+        assert_eq!(
+            texts(&call, "assistant"),
+            [GREETING, "You said: When do you open?", "You said: And on Sunday?"],
+            "{fault}: {call}"
+        );
+        assert_eq!(texts(&call, "user"), ["When do you open?", "And on Sunday?"], "{fault}: {call}");
+        let log = fakes::shared_speech().realtime(&term);
+        assert_eq!(log.refused, [""; 0], "{fault}: {log:?}");
+        desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    }
+}
+
+/// The function call is asked for again in a new session, which knows the conversation, and the tool is called once.
+#[test]
+fn a_connection_that_breaks_in_a_function_call_calls_the_tool_once() {
+    let (desk, term) = desk("telnyx", "live/talk-drops");
+    let receiver = with_tool(&desk);
+    fakes::shared_speech().will_hear(&term, &["Use find_order"]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    hears_ms(&person, ms_of(GREETING) + ms_of("It says: ok"));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.hang_up();
+    let call = desk.over(&id);
+    let rows = [
+        ("assistant", GREETING),
+        ("user", "Use find_order"),
+        ("tool_call", "find_order({})"),
+        ("tool_result", "ok"),
+        ("assistant", "It says: ok"),
+    ];
+    assert_eq!(lines(&call), rows, "{call}");
+    assert_eq!(receiver.count(), 1);
+    let log = fakes::shared_speech().realtime(&term);
+    let roles: Vec<_> = log.created.iter().map(|item| item["role"].as_str().unwrap_or("tool")).collect();
+    assert_eq!(
+        (roles, log.refused),
+        (vec!["assistant", "assistant", "user", "tool"], vec![]),
+        "{:?}",
+        log.created
+    );
+    assert_eq!(fakes::shared_speech().connections(&term), 2);
+}
+
+/// The call ends with the reason, and its record says what the provider did.
+#[test]
+fn a_model_that_does_not_answer_ends_the_call() {
+    for (model, fault) in
+        [("live/talk-refuses", "operator"), ("shut/talks", "operator"), ("live/talk-fails", "provider")]
+    {
+        let (desk, term) = desk("vonage", model);
+        fakes::shared_speech().will_hear(&term, &["When do you open?"]);
+        let (id, person) = desk.connected();
+        if model.ends_with("fails") {
+            hears_ms(&person, ms_of(GREETING));
+            speak(&person, 1_200);
+        }
+        let call = desk.over(&id);
+        let reason = call["ended_reason"].as_str().unwrap();
+        assert!(["model_failed", "speech_failed"].contains(&reason), "{model}: {call}");
+        assert_eq!(call["fault"], fault, "{model}: {call}");
+        assert!(
+            texts(&call, "system").iter().any(|text| text.contains("the realtime model")),
+            "{model}: {call}"
+        );
+    }
+}

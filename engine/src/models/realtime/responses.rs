@@ -22,6 +22,16 @@ use crate::speech::transcribers::OpenaiRealtime;
 
 /// Ids of events and responses that are remembered, so that none counts twice.
 const IDS_MAX: usize = 64;
+/// The events of a response that are read.
+const KINDS: [&str; 7] = [
+    "response.created",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.output_audio.delta",
+    "response.output_audio_transcript.delta",
+    "response.output_text.delta",
+    "response.done",
+];
 /// A question is asked so often.
 const ATTEMPTS_MAX: u32 = 2;
 
@@ -253,8 +263,8 @@ impl Responses {
         }
         let named = [wire::text(message, "/response_id"), wire::text(message, "/response/id")];
         let id = named.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
-        // Of a response that is over.
-        if id.is_empty() || self.seen.iter().any(|over| over == id) {
+        // Of a response that is over, or of a kind that says nothing.
+        if id.is_empty() || !KINDS.contains(&kind.as_str()) || self.seen.iter().any(|over| over == id) {
             return;
         }
         if kind == "response.done" {

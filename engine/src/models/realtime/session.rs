@@ -68,7 +68,9 @@ impl Session {
         self.ear.tick(now_ms);
         self.run(now_ms);
         if self.responses.due().is_some_and(|due_ms| now_ms >= due_ms) {
-            self.ear.replace(now_ms, "did not answer in time");
+            let failure = self.ear.disturbed("did not answer in time");
+            self.responses.lost(&failure);
+            self.ear.replace(now_ms, &failure);
         } else if self.renews_at_ms().is_some_and(|due_ms| now_ms >= due_ms) {
             self.ear.renew(now_ms);
         }

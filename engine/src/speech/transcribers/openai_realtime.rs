@@ -180,9 +180,8 @@ impl OpenaiRealtime {
     }
 
     /// Opens another session in place of this one, which serves no more.
-    pub(crate) fn replace(&mut self, now_ms: i64, why: &str) {
-        let failure = self.link.reporter.disturbed(why, "");
-        let change = self.link.broke(now_ms, failure);
+    pub(crate) fn replace(&mut self, now_ms: i64, why: &SpeechFailure) {
+        let change = self.link.broke(now_ms, why.clone());
         self.changed(now_ms, change);
     }
 
