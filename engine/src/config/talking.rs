@@ -65,9 +65,9 @@ impl Config {
             return self.speech.transcriber_of(talking.voice, talking.transcriber);
         }
         let provider = provider_of(talking.model).unwrap_or_default();
-        if self.catalog.providers.get(provider).is_none_or(|one| one.realtime_url.is_none()) {
+        if self.catalog.providers.get(provider).is_none_or(|one| !one.is_realtime(talking.model)) {
             return Err(format!(
-                "`{}` is no model of a provider that is configured for realtime",
+                "`{}` is no model that hears and speaks, of a configured provider",
                 talking.model
             ));
         }

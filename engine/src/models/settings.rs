@@ -111,6 +111,15 @@ pub struct Endpoint {
     pub api_key: Option<Secret>,
 }
 
+impl ModelProvider {
+    /// Whether a model of this name hears and speaks. OpenAI's say so in their names; other servers know theirs.
+    #[must_use]
+    pub fn is_realtime(&self, name: &str) -> bool {
+        let is_openai = self.endpoint.as_ref().is_some_and(|endpoint| endpoint.base_url == OPENAI_BASE_URL);
+        self.realtime_url.is_some() && (!is_openai || name.contains("realtime") || name.contains("audio"))
+    }
+}
+
 /// The operator's settings for one model; all are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -131,6 +140,9 @@ pub struct ModelSettings {
     pub knowledge_bytes_max: Option<usize>,
     /// Models (`provider/name`) to ask in this order when this one fails.
     pub fallback: Vec<String>,
+    /// For a model that hears and speaks: the model (`provider/name`) that answers in its place what is written, such as
+    /// conversations by text and the analysis of calls.
+    pub text_model: Option<String>,
 }
 
 impl ModelSettings {
@@ -314,6 +326,11 @@ pub(crate) fn read_models(
         };
         if !is_remote(model) {
             return Err(wrong(format!("`{model}` is not `provider/name` of a configured provider")));
+        }
+        if let Some(text_model) = settings.text_model.as_deref().filter(|text_model| !is_remote(text_model)) {
+            return Err(wrong(format!(
+                "`{text_model}` cannot be the text_model of `{model}`: it must be a model of a configured provider"
+            )));
         }
         // The rule model is no fallback: it would replace a language model unnoticed.
         for other in &settings.fallback {

@@ -139,12 +139,12 @@ impl Resource for Assistant {
         match provider_of(&draft.model).and_then(|name| config.catalog.providers.get(name)) {
             None => refuse("model", unknown_provider(&draft.model, config)),
             Some(provider)
-                if draft.pipeline_mode == PipelineMode::Realtime && provider.realtime_url.is_none() =>
+                if draft.pipeline_mode == PipelineMode::Realtime && !provider.is_realtime(&draft.model) =>
             {
                 refuse(
                     "pipeline_mode",
                     format!(
-                        "realtime needs a model of a realtime-capable provider, which `{}` is not; use cascading",
+                        "realtime needs a model that hears and speaks, which `{}` does not; use cascading",
                         draft.model
                     ),
                 )
