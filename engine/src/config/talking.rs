@@ -1,13 +1,18 @@
 //! How an assistant talks on a line: with a transcriber, a model and a voice, or with one model for all three.
+use std::sync::Arc;
+
 use super::Config;
 use crate::base::limits::REALTIME_KNOWLEDGE_BYTES_MAX;
 use crate::base::setting::Secret;
 use crate::conversation::{AssistantSnapshot, PipelineMode};
-use crate::models::for_realtime;
 use crate::models::realtime::RealtimeSettings;
 use crate::models::settings::provider_of;
+use crate::models::{AssistantInUse, RULES_MODEL, for_realtime};
 use crate::speech::settings::{OPENAI_TRANSCRIBER, TONE};
 use crate::speech::transcribers::TranscriberSettings;
+
+/// The address of the server inside the process, which nothing connects to.
+const BUILTIN_URL: &str = "http://builtin";
 
 /// What decides how an assistant talks.
 #[derive(Debug, Clone, Copy)]
@@ -34,10 +39,10 @@ impl<'a> From<&'a AssistantSnapshot> for Talking<'a> {
 }
 
 impl Talking<'_> {
-    /// Whether one model hears and speaks. The rule model does with the tone code, which needs no session.
+    /// Whether one model hears and speaks, of a provider. The rule model hears and speaks the tone code.
     #[must_use]
     pub fn is_realtime(self) -> bool {
-        self.pipeline_mode == PipelineMode::Realtime && provider_of(self.model) != Some("builtin")
+        self.pipeline_mode == PipelineMode::Realtime && self.model != RULES_MODEL
     }
 
     /// Whether it talks in the tone code.
@@ -80,9 +85,13 @@ impl Config {
 
     /// The session of an assistant whose model hears and speaks; `None` for others.
     #[must_use]
-    pub fn realtime_of(&self, assistant: &AssistantSnapshot) -> Option<RealtimeSettings> {
-        let talking = Talking::from(assistant);
-        let transcriber = self.transcriber_of(talking).ok().filter(|_| talking.is_realtime())?;
+    pub fn realtime_of(&self, assistant: &Arc<AssistantInUse>) -> Option<RealtimeSettings> {
+        let talking = Talking::from(&***assistant);
+        if talking.pipeline_mode != PipelineMode::Realtime {
+            return None;
+        }
+        let transcriber = self.transcriber_of(talking).ok()?;
+        let builtin = (!talking.is_realtime()).then(|| assistant.clone());
         let (provider, model) = assistant.model.split_once('/')?;
         let provider = self.catalog.providers.get(provider)?;
         let key = provider.endpoint.as_ref().and_then(|endpoint| endpoint.api_key.clone());
@@ -97,7 +106,10 @@ impl Config {
         let speed = assistant.speech.speed;
         Some(RealtimeSettings {
             transcription: TranscriberSettings {
-                base_url: provider.realtime_url.clone()?,
+                base_url: provider
+                    .realtime_url
+                    .clone()
+                    .or_else(|| builtin.as_ref().map(|_| BUILTIN_URL.to_owned()))?,
                 api_key: key.unwrap_or_else(|| Secret::new("")),
                 model: talking.of_provider(&transcriber).unwrap_or_default().to_owned(),
                 language: Some(assistant.language.clone()).filter(|language| !language.is_empty()),
@@ -110,6 +122,7 @@ impl Config {
             prompt,
             tools,
             hangs_up,
+            builtin,
             prices,
         })
     }

@@ -1,6 +1,9 @@
 //! The voice and the ear of a conversation, as its assistant and the operator set them.
+use std::sync::Arc;
+
 use crate::base::setting::Secret;
-use crate::config::Config;
+use crate::config::{Config, Talking};
+use crate::models::AssistantInUse;
 use crate::models::realtime::{Realtime, RealtimeEar, RealtimeMouth};
 use crate::speech::audio::Rate;
 use crate::speech::end_of_turn::Patience;
@@ -19,7 +22,7 @@ use crate::storage::snapshots::AssistantSnapshot;
 /// configured any more is replaced by the tone code, which nobody understands: check [`Config::transcriber_of`] first.
 pub(super) fn voice_of(
     config: &Config,
-    assistant: &AssistantSnapshot,
+    assistant: &Arc<AssistantInUse>,
     rate: Rate,
 ) -> (Voice, Option<Realtime>) {
     let turn_taking = TurnTaking {
@@ -30,8 +33,11 @@ pub(super) fn voice_of(
     let realtime = config.realtime_of(assistant).map(|settings| Realtime::new(&settings, rate));
     let (ear, mouth) = match &realtime {
         Some(session) => {
-            let ear = Box::new(RealtimeEar(session.clone()));
-            (listening(assistant, rate, ear), Mouth::Speech(Box::new(RealtimeMouth(session.clone()))))
+            let mouth = Mouth::Speech(Box::new(RealtimeMouth(session.clone())));
+            match Talking::from(&***assistant).is_realtime() {
+                true => (listening(assistant, rate, Box::new(RealtimeEar(session.clone()))), mouth),
+                false => (Ear::Tone(Box::new(ToneDecoder::new(rate))), mouth),
+            }
         }
         None => {
             let ear = ear(&config.speech, assistant, rate);

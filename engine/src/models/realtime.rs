@@ -18,6 +18,8 @@
 //! | `on_server.rs` | what the server has of the conversation's history |
 //! | `usage.rs` | what a response costs |
 //! | `wire.rs` | the messages |
+//! | `builtin.rs` | the server of `builtin/rules`, inside the process |
+mod builtin;
 mod faces;
 mod on_server;
 mod responses;
@@ -34,6 +36,7 @@ use std::task::{Context, Poll, Waker};
 pub use faces::{RealtimeEar, RealtimeMouth};
 
 use self::session::Session;
+use super::AssistantInUse;
 use super::asking::{ModelFailure, Usage, Written};
 use super::settings::ModelSettings;
 use crate::conversation::{AssistantReply, Message, ToolSpec};
@@ -59,6 +62,8 @@ pub struct RealtimeSettings {
     pub hangs_up: bool,
     /// Its prices.
     pub prices: ModelSettings,
+    /// The assistant, if its model is `builtin/rules`: no server is asked then.
+    pub builtin: Option<Arc<AssistantInUse>>,
 }
 
 /// The session of one conversation.

@@ -7,6 +7,7 @@ use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
+use crate::models::RULES_MODEL;
 use crate::models::settings::provider_of;
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
 use crate::operations::context::Context;
@@ -139,7 +140,9 @@ impl Resource for Assistant {
         match provider_of(&draft.model).and_then(|name| config.catalog.providers.get(name)) {
             None => refuse("model", unknown_provider(&draft.model, config)),
             Some(provider)
-                if draft.pipeline_mode == PipelineMode::Realtime && !provider.is_realtime(&draft.model) =>
+                if draft.pipeline_mode == PipelineMode::Realtime
+                    && draft.model != RULES_MODEL
+                    && !provider.is_realtime(&draft.model) =>
             {
                 refuse(
                     "pipeline_mode",
@@ -150,6 +153,10 @@ impl Resource for Assistant {
                 )
             }
             Some(_) => {}
+        }
+        if draft.pipeline_mode == PipelineMode::Realtime && draft.model == RULES_MODEL && draft.voice != TONE
+        {
+            refuse("voice", format!("must be `{TONE}`, which `{RULES_MODEL}` speaks in realtime"));
         }
         let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
         if !is_builtin && config.speech.speaker(&draft.voice).is_none() {

@@ -7,7 +7,11 @@ use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use crate::speech::{hears_ms, speak};
 use crate::support::{Desk, GREETING, lines, texts};
 
-with_each_carrier!(a_person_talks_with_a_realtime_model, an_answer_is_truncated_where_it_was_heard);
+with_each_carrier!(
+    a_person_talks_with_a_realtime_model,
+    an_answer_is_truncated_where_it_was_heard,
+    the_rule_model_speaks_the_protocol_inside_the_service,
+);
 
 /// A desk whose model hears what the test announces with the returned term.
 fn desk(provider: &'static str, model: &str) -> (Desk, String) {
@@ -107,6 +111,32 @@ fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
     assert_eq!(texts(&call, "user"), [LONG, "Stop, that is enough."]);
     assert_eq!(log.deleted, 0, "{log:?}");
     let _ = desk.over(&id);
+}
+
+/// The same model, tools and knowledge as in the other pipeline, for nothing.
+fn the_rule_model_speaks_the_protocol_inside_the_service(provider: &'static str) {
+    let desk = Desk::new(provider);
+    let receiver = with_tool(&desk);
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"pipeline_mode": "realtime"})).ok();
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.says("When do you open on Saturday?");
+    assert_eq!(person.hears(), "On Saturday we open at ten.");
+    person.says("Find my order 7, please.");
+    let result = person.hears();
+    assert!(result.contains("ok"), "{result}");
+    person.says("When do you open on Saturday?");
+    person.hears_somebody();
+    person.says("Goodbye.");
+    let goodbye = person.hears();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"ended_reason": "assistant_ended", "fault": "none"}));
+    assert_eq!(receiver.count(), 1, "{call}");
+    let said = texts(&call, "assistant");
+    assert_eq!(said.last(), Some(&goodbye.as_str()), "{call}");
+    let rows = call["transcript"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["interrupted"] == true), "{call}");
+    assert_eq!(call["costs"]["total_microusd"].as_i64().unwrap_or(0), cost(&call, "telephony_microusd"));
 }
 
 /// What a server does wrong, and what a call makes of it that asks two questions.

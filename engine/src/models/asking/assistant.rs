@@ -14,7 +14,7 @@ use crate::models::settings::ModelCatalog;
 use crate::ports::Ports;
 
 /// The function that ends the call, unless one of the assistant's own tools has this name.
-const END_CALL: &str = "end_call";
+pub(in crate::models) const END_CALL: &str = "end_call";
 
 /// The model of an assistant. Conversations with the same assistant share it.
 pub struct AssistantModel(Backend);
@@ -74,6 +74,14 @@ impl AssistantModel {
                     |target: &Target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up);
                 model.ask(ports, budget_microusd, ask, |answer| read(answer, *hangs_up), written).await
             }
+        }
+    }
+
+    /// The next step of the rule model; `None` for others.
+    pub(in crate::models) fn by_rules(&self, turn: &AssistantTurn<'_>) -> Option<AssistantReply> {
+        match &self.0 {
+            Backend::Rules(rules) => Some(rules.reply(turn)),
+            Backend::Provider { .. } => None,
         }
     }
 

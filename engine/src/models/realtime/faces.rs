@@ -90,12 +90,16 @@ impl Synthesizer for RealtimeMouth {
         self.0.session().respond(now_ms, |responses| responses.cancel(line));
     }
 
-    // The ear is closed with its session.
-    fn close(&mut self, _: i64) {}
+    fn close(&mut self, now_ms: i64) {
+        self.0.session().close(now_ms);
+    }
 
     fn arrived(&mut self, _: i64, _: ExchangeId, _: Arrival) {}
 
-    fn tick(&mut self, _: i64) {}
+    // The rule model's session has no ear.
+    fn tick(&mut self, now_ms: i64) {
+        self.0.session().tick(now_ms);
+    }
 
     fn poll_transmit(&mut self) -> Option<Transmit> {
         None
@@ -106,7 +110,7 @@ impl Synthesizer for RealtimeMouth {
     }
 
     fn poll_timeout(&self) -> Option<i64> {
-        None
+        self.0.session().timeout()
     }
 
     fn billed_chars(&self) -> Vec<u64> {

@@ -1,6 +1,7 @@
 //! Joins the ear, which owns the connection, and the responses.
 use std::mem::take;
 
+use super::builtin::Builtin;
 use super::responses::Responses;
 use super::{AnswerSlot, RealtimeSettings, wire};
 use crate::base::limits::REALTIME_SESSION_MS;
@@ -15,6 +16,8 @@ pub(super) struct Session {
     responses: Responses,
     /// When it is replaced, once it is open: servers end a session after a time.
     renew_at_ms: i64,
+    /// The server, if it is inside the process.
+    builtin: Option<Builtin>,
 }
 
 impl Session {
@@ -28,6 +31,7 @@ impl Session {
             ear: OpenaiRealtime::conversing(&settings.transcription, conversing),
             responses: Responses::new(rate, settings.hangs_up, settings.prices.clone()),
             renew_at_ms: i64::MAX,
+            builtin: settings.builtin.clone().map(|assistant| Builtin::new(assistant, rate)),
         }
     }
 
@@ -94,18 +98,31 @@ impl Session {
     }
 
     fn run(&mut self, now_ms: i64) {
+        self.settle(now_ms);
+        if self.responses.wants() {
+            match self.ear.ended().cloned() {
+                Some(failure) => self.responses.over(&failure),
+                None => self.ear.want(now_ms),
+            }
+        }
+        while let Some(builtin) = &mut self.builtin
+            && let Some(transmit) = self.ear.poll_transmit()
+        {
+            for (id, arrival) in builtin.transmitted(transmit) {
+                self.ear.arrived(now_ms, id, arrival);
+            }
+            self.settle(now_ms);
+        }
+    }
+
+    /// Takes what the ear tells, and sends what follows.
+    fn settle(&mut self, now_ms: i64) {
         while let Some(told) = self.ear.poll_told() {
             self.told(now_ms, told);
         }
         self.responses.run(now_ms);
         for text in take(&mut self.responses.out) {
             self.ear.send(now_ms, text);
-        }
-        if self.responses.wants() {
-            match self.ear.ended().cloned() {
-                Some(failure) => self.responses.over(&failure),
-                None => self.ear.want(now_ms),
-            }
         }
     }
 

@@ -49,6 +49,7 @@ impl Call {
                 parameters: json!({}).into(),
             }],
             hangs_up: false,
+            builtin: None,
             prices: ModelSettings {
                 output_microusd_per_1m_tokens: Some(1_000_000),
                 ..ModelSettings::default()
