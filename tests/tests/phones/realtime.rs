@@ -124,13 +124,14 @@ fn the_rule_model_speaks_the_protocol_inside_the_service(provider: &'static str)
     assert_eq!(person.hears(), "On Saturday we open at ten.");
     person.says("Find my order 7, please.");
     let result = person.hears();
-    assert!(result.contains("ok"), "{result}");
+    assert_eq!(result, "Ok.");
     person.says("When do you open on Saturday?");
     person.hears_somebody();
     person.says("Goodbye.");
     let goodbye = person.hears();
+    person.hang_up();
     let call = desk.over(&id);
-    desk.expect(&call, &json!({"ended_reason": "assistant_ended", "fault": "none"}));
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
     assert_eq!(receiver.count(), 1, "{call}");
     let said = texts(&call, "assistant");
     assert_eq!(said.last(), Some(&goodbye.as_str()), "{call}");
