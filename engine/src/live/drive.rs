@@ -490,6 +490,7 @@ impl<'a> Drive<'a> {
             self.is_connection_over = true;
             at_ms = peer.ended_at_ms().unwrap_or(at_ms);
         }
+        self.answer_voice(&event);
         match event {
             // These change the row of the line, which may be stored already.
             PeerEvent::LineBegan { .. }

@@ -79,13 +79,22 @@ impl Realtime {
         Self(Arc::new(Mutex::new(Session::new(settings, rate))))
     }
 
-    /// Asks the model for the next step of a conversation with this history. A question whose [`Answer`] is dropped is not
-    /// answered, and neither is one before the latest.
+    /// Asks the model for the next step of a conversation with this history; what it writes meanwhile can be taken from the
+    /// second part. A question whose [`Answer`] is dropped is not answered, and neither is one before the latest.
     #[must_use]
-    pub fn ask(&self, now_ms: i64, history: Vec<Message>, written: Written) -> Answer {
-        let answer = Answer::default();
-        self.session().ask(now_ms, history, written, answer.slot());
-        answer
+    pub fn ask(&self, now_ms: i64, history: Vec<Message>) -> (Answer, Written) {
+        self.session().ask(now_ms, history)
+    }
+
+    /// The person has stopped speaking, after this history: the model may answer what it has heard before its words are
+    /// known. [`ask`](Self::ask) with one more line of the person takes over what comes of it.
+    pub fn anticipate(&self, now_ms: i64, history: Vec<Message>) {
+        self.session().anticipate(now_ms, history);
+    }
+
+    /// The person goes on, or has said nothing: what was anticipated is dropped.
+    pub fn forget_anticipated(&self, now_ms: i64) {
+        self.session().forget_anticipated(now_ms);
     }
 
     /// What the model has cost since the last call, in tokens and in millionths of a US dollar.

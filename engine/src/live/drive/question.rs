@@ -50,8 +50,7 @@ impl<'a> Drive<'a> {
     pub(super) fn question(&self, history: Vec<Message>) -> Question<'a> {
         let session = self.session;
         if let Some(realtime) = &session.realtime {
-            let written = Written::default();
-            let answer = realtime.ask(self.now_ms(), history, written.clone());
+            let (answer, written) = realtime.ask(self.now_ms(), history);
             // What it costs is counted as it goes on.
             let asked = answer.map(|answer| Asked { answer, cost: Cost::default() });
             return Question { answer: Box::pin(asked), written };

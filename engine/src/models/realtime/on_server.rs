@@ -42,8 +42,14 @@ impl OnServer {
     }
 
     /// Creates what the server lacks, and deletes what it has too much. `said` are the lines of its own responses since the
-    /// last call, with their last items.
-    pub(super) fn sync(&mut self, history: &[Message], mut said: Vec<(&str, &str)>, out: &mut Vec<String>) {
+    /// last call, with their last items. What the person has said that the history lacks `is_wanted` while its words are not known.
+    pub(super) fn sync(
+        &mut self,
+        history: &[Message],
+        mut said: Vec<(&str, &str)>,
+        is_wanted: bool,
+        out: &mut Vec<String>,
+    ) {
         // The last line of the person may have grown, or was another one, if it was only probably said.
         let is_other = self.synced > history.len()
             || self.synced > 0
@@ -57,7 +63,8 @@ impl OnServer {
         if let Some(Message::User { text }) = history.last() {
             self.last.clone_from(text);
         }
-        let unheard = self.heard.drain(..).map(|(item, _)| item);
+        let kept = if is_wanted { 0 } else { self.heard.len() };
+        let unheard = self.heard.drain(..kept).map(|(item, _)| item);
         let dropped = self.calls.drain(..).map(|call| call.item);
         out.extend(unheard.chain(dropped).map(|item| wire::delete(&item)));
     }
@@ -204,7 +211,7 @@ mod tests {
 
     fn sync_said(server: &mut OnServer, history: &[Message], said: Vec<(&str, &str)>) -> Vec<Value> {
         let mut out = Vec::new();
-        server.sync(history, said, &mut out);
+        server.sync(history, said, false, &mut out);
         out.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
     }
 

@@ -38,6 +38,7 @@ const ATTEMPTS_MAX: u32 = 2;
 /// A question of the conversation.
 struct Question {
     history: Vec<Message>,
+    is_early: bool,
     written: Written,
     answer: AnswerSlot,
     attempts: u32,
@@ -103,9 +104,16 @@ impl Responses {
         }
     }
 
-    pub(super) fn ask(&mut self, history: Vec<Message>, written: Written, answer: AnswerSlot) {
+    /// Asks for an answer; an early one is about more than the history has: what the person has just said.
+    pub(super) fn ask(
+        &mut self,
+        history: Vec<Message>,
+        is_early: bool,
+        written: Written,
+        answer: AnswerSlot,
+    ) {
         self.forget_question();
-        self.question = Some(Question { history, written, answer, attempts: 0 });
+        self.question = Some(Question { history, is_early, written, answer, attempts: 0 });
     }
 
     pub(super) fn speak(&mut self, line: LineId, text: &str) {
@@ -230,7 +238,9 @@ impl Responses {
         {
             question.attempts += 1;
             spoken.is_in_conversation = true;
-            self.on_server.sync(&question.history, self.spoken.take_said(), &mut self.out);
+            self.spoken.drop_unsaid(&mut self.out);
+            let said = self.spoken.take_said();
+            self.on_server.sync(&question.history, said, question.is_early, &mut self.out);
             self.out.push(wire::ask());
         } else {
             return;

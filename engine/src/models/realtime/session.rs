@@ -3,7 +3,7 @@ use std::mem::take;
 
 use super::builtin::Builtin;
 use super::responses::Responses;
-use super::{AnswerSlot, RealtimeSettings, wire};
+use super::{Answer, RealtimeSettings, wire};
 use crate::base::limits::REALTIME_SESSION_MS;
 use crate::conversation::Message;
 use crate::models::asking::{Usage, Written};
@@ -11,7 +11,16 @@ use crate::speech::audio::Rate;
 use crate::speech::transcriber::Transcriber as _;
 use crate::speech::transcribers::{Conversing, OpenaiRealtime, Told, conversation_request};
 
+/// An answer to what the person has said last, whose words are not known yet.
+struct Anticipated {
+    /// The history before those words.
+    before: Vec<Message>,
+    answer: Answer,
+    written: Written,
+}
+
 pub(super) struct Session {
+    anticipated: Option<Anticipated>,
     ear: OpenaiRealtime,
     responses: Responses,
     /// When it is replaced, once it is open: servers end a session after a time.
@@ -28,6 +37,7 @@ impl Session {
             rate,
         };
         Self {
+            anticipated: None,
             ear: OpenaiRealtime::conversing(&settings.transcription, conversing),
             responses: Responses::new(rate, settings.hangs_up, settings.prices.clone()),
             renew_at_ms: i64::MAX,
@@ -60,8 +70,32 @@ impl Session {
         self.run(now_ms);
     }
 
-    pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>, written: Written, answer: AnswerSlot) {
-        self.respond(now_ms, |responses| responses.ask(history, written, answer));
+    pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>) -> (Answer, Written) {
+        if let Some(Anticipated { before, answer, written }) = self.anticipated.take()
+            && matches!(history.strip_prefix(before.as_slice()), Some([Message::User { .. }]))
+        {
+            return (answer, written);
+        }
+        self.begin(now_ms, history, false)
+    }
+
+    pub(super) fn anticipate(&mut self, now_ms: i64, history: Vec<Message>) {
+        let before = history.clone();
+        let (answer, written) = self.begin(now_ms, history, true);
+        self.anticipated = Some(Anticipated { before, answer, written });
+    }
+
+    pub(super) fn forget_anticipated(&mut self, now_ms: i64) {
+        if self.anticipated.take().is_some() {
+            self.run(now_ms);
+        }
+    }
+
+    fn begin(&mut self, now_ms: i64, history: Vec<Message>, is_early: bool) -> (Answer, Written) {
+        let (answer, written) = (Answer::default(), Written::default());
+        let slot = answer.slot();
+        self.respond(now_ms, |responses| responses.ask(history, is_early, written.clone(), slot));
+        (answer, written)
     }
 
     pub(super) fn take_cost(&mut self) -> (Usage, i64) {
@@ -87,6 +121,7 @@ impl Session {
     }
 
     pub(super) fn close(&mut self, now_ms: i64) {
+        self.anticipated = None;
         self.respond(now_ms, Responses::close);
         self.ear.close(now_ms);
     }

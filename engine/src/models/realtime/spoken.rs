@@ -183,6 +183,17 @@ impl AllSpoken {
         items
     }
 
+    /// Drops whole responses that nobody said, such as an answer to somebody who went on, and their items.
+    pub(super) fn drop_unsaid(&mut self, out: &mut Vec<String>) {
+        self.spoken.retain(|spoken| {
+            let is_unsaid = spoken.line.is_none();
+            if is_unsaid && !spoken.text.is_empty() {
+                out.extend(spoken.items.iter().map(|(item, _)| wire::delete(item)));
+            }
+            !is_unsaid
+        });
+    }
+
     /// The lines of the model's own responses that the history has by now, with their last items; each is returned once.
     pub(super) fn take_said(&mut self) -> Vec<(&str, &str)> {
         let new =

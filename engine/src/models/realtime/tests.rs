@@ -143,9 +143,7 @@ impl Call {
     }
 
     fn ask(&mut self, text: &str) -> (Answer, Written) {
-        let written = Written::default();
-        let history = vec![Message::User { text: text.into() }];
-        (self.realtime.ask(self.now_ms, history, written.clone()), written)
+        self.realtime.ask(self.now_ms, vec![Message::User { text: text.into() }])
     }
 
     /// Asks about a line that was spoken as this item.
@@ -340,7 +338,7 @@ fn an_answer_is_cut_where_it_was_heard() {
         Message::Assistant { text: "Good…".into() },
         Message::User { text: "(pressed 1 on the telephone's keys)".into() },
     ];
-    let _answer = call.realtime.ask(0, history, Written::default());
+    let _answer = call.realtime.ask(0, history);
     let created = call.next();
     assert_eq!((&created["item"]["role"], &created["previous_item_id"]), (&json!("user"), &json!("item_r1")));
     assert_eq!(call.kinds(), ["response.create"]);
@@ -415,7 +413,7 @@ fn tools_are_called_and_answered_under_the_servers_ids() {
             is_error: false,
         },
     ];
-    let _second = call.realtime.ask(0, history, Written::default());
+    let _second = call.realtime.ask(0, history);
     let created = call.next();
     assert_eq!((&created["item"]["call_id"], &created["item"]["output"]), (&json!("call_1"), &json!("no")));
     assert_eq!(call.kinds(), ["response.create"]);
@@ -535,4 +533,48 @@ fn words_that_were_not_transcribed_are_answered() {
     call.kinds();
     let _answer = call.ask("(not transcribed)");
     assert_eq!(call.kinds(), ["response.create"], "the model has heard it");
+}
+
+#[test]
+fn the_answer_is_on_its_way_before_the_words_are_known() {
+    let mut call = Call::open();
+    call.ear.speech_began(0);
+    call.ear.hear(0, &[1_000; 8_000]);
+    call.ear.speech_ended(0);
+    let greeting = Message::Assistant { text: "Hello!".into() };
+    let user = Message::User { text: "When do you open?".into() };
+    call.realtime.anticipate(0, vec![greeting.clone()]);
+    assert_eq!(
+        call.kinds(),
+        ["input_audio_buffer.commit", "conversation.item.create", "response.create"],
+        "the greeting comes first"
+    );
+    call.says(json!({"type": "input_audio_buffer.committed", "item_id": "item_u"}));
+    call.begins("r1");
+    call.words("r1", "We open at ten.");
+    call.done("r1", "completed", message("r1"));
+    call.says(json!({"type": "conversation.item.input_audio_transcription.completed", "item_id": "item_u",
+        "transcript": "When do you open?"}));
+    assert!(call.ear.poll_event().is_some());
+    let (mut answer, written) = call.realtime.ask(0, vec![greeting.clone(), user.clone()]);
+    assert_eq!(
+        (said(&mut answer).as_str(), written.take().as_deref()),
+        ("We open at ten.", Some("We open at "))
+    );
+    call.mouth.speak(0, 1, "We open at ");
+    assert_eq!(call.audio_of(1), 800);
+    // Nothing is created or deleted of what was said meanwhile.
+    let keys = Message::User { text: "(pressed 1 on the telephone's keys)".into() };
+    let answered = Message::Assistant { text: "We open at ten.".into() };
+    let _next = call.realtime.ask(0, vec![greeting, user, answered, keys]);
+    assert_eq!(call.kinds(), ["conversation.item.create", "response.create"]);
+    // The person goes on.
+    call.begins("r2");
+    call.words("r2", "Thank you.");
+    call.done("r2", "completed", message("r2"));
+    call.realtime.anticipate(0, vec![]);
+    assert_eq!(call.kinds(), ["conversation.item.delete", "response.create"], "nobody has said the answer");
+    call.begins("r3");
+    call.realtime.forget_anticipated(0);
+    assert_eq!(call.kinds(), ["response.cancel", "conversation.item.delete"].map(str::to_owned).to_vec());
 }
