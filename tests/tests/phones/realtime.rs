@@ -1,5 +1,7 @@
 //! Conversations with a model that hears and speaks.
 use serde_json::{Value, json};
+use sidetone_engine::speech::speech_like::speech_like;
+use sidetone_tests::browser::{Browser, RATE};
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::speech::CHAR_MS;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
@@ -111,6 +113,23 @@ fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
     assert_eq!(texts(&call, "user"), [LONG, "Stop, that is enough."]);
     assert_eq!(log.deleted, 0, "{log:?}");
     let _ = desk.over(&id);
+}
+
+/// A browser sends 16 kHz, and the protocol knows 24.
+#[test]
+fn a_realtime_model_talks_in_the_browser() {
+    let (desk, term) = desk("twilio", "live/talks");
+    fakes::shared_speech().will_hear(&term, &["When do you open?"]);
+    let mut browser = Browser::open(&desk.world, &desk.assistant.id, "speech");
+    browser.expect("call_started");
+    browser.wait(ms_of(GREETING) + 1_000);
+    browser.speak(&speech_like(1_200, RATE, 120.0));
+    let answer = browser.until("the answer", |browser| {
+        let is_line = |message: &&Value| message["type"] == "assistant_text";
+        browser.messages.iter().filter(is_line).nth(1).map(|message| message["text"].clone())
+    });
+    assert_eq!(answer, "You said: When do you open?");
+    assert_eq!(fakes::shared_speech().realtime(&term).refused, [""; 0]);
 }
 
 /// The same model, tools and knowledge as in the other pipeline, for nothing.

@@ -116,6 +116,13 @@ impl Responses {
         self.question = Some(Question { history, is_early, written, answer, attempts: 0 });
     }
 
+    /// The words of what an early question is about are known: in another session, it is asked about this history.
+    pub(super) fn know(&mut self, history: Vec<Message>) {
+        if let Some(question) = &mut self.question {
+            (question.history, question.is_early) = (history, false);
+        }
+    }
+
     pub(super) fn speak(&mut self, line: LineId, text: &str) {
         if let Some(known) = self.lines.iter_mut().find(|known| known.id == line) {
             known.text.push_str(text);

@@ -71,9 +71,11 @@ impl Session {
     }
 
     pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>) -> (Answer, Written) {
-        if let Some(Anticipated { before, answer, written }) = self.anticipated.take()
-            && matches!(history.strip_prefix(before.as_slice()), Some([Message::User { .. }]))
-        {
+        let anticipated = self.anticipated.take().filter(|one| {
+            matches!(history.strip_prefix(one.before.as_slice()), Some([Message::User { .. }]))
+        });
+        if let Some(Anticipated { answer, written, .. }) = anticipated {
+            self.responses.know(history);
             return (answer, written);
         }
         self.begin(now_ms, history, false)
@@ -168,11 +170,14 @@ impl Session {
                 self.responses.opened();
             }
             Told::Lost => {
+                // What the person said is lost with it.
+                self.anticipated = None;
                 self.renew_at_ms = i64::MAX;
                 let failure = self.ear.disturbed("lost the connection");
                 self.responses.lost(&failure);
             }
             Told::Over(failure) => {
+                self.anticipated = None;
                 self.renew_at_ms = i64::MAX;
                 self.responses.over(&failure);
             }

@@ -578,3 +578,27 @@ fn the_answer_is_on_its_way_before_the_words_are_known() {
     call.realtime.forget_anticipated(0);
     assert_eq!(call.kinds(), ["response.cancel", "conversation.item.delete"].map(str::to_owned).to_vec());
 }
+
+#[test]
+fn what_was_anticipated_is_asked_again_with_its_words() {
+    let history = || vec![Message::User { text: "When do you open?".into() }];
+    for is_known in [false, true] {
+        let mut call = Call::open();
+        call.realtime.anticipate(0, vec![]);
+        call.kinds();
+        let asked = is_known.then(|| call.realtime.ask(0, history()));
+        call.begins("r1");
+        call.arrives(Arrival::Closed { code: 1011, reason: String::new() });
+        call.accept();
+        let (mut answer, _) = asked.unwrap_or_else(|| call.realtime.ask(0, history()));
+        assert_eq!(
+            call.kinds(),
+            ["session.update", "conversation.item.create", "response.create"],
+            "{is_known}"
+        );
+        call.begins("r2");
+        call.words("r2", "At ten.");
+        call.done("r2", "completed", message("r2"));
+        assert_eq!(said(&mut answer), "At ten.");
+    }
+}
