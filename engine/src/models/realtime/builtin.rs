@@ -2,9 +2,7 @@
 //! nothing. It reads what it is sent as a server would, and answers at once; its audio is the tone code.
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::wire;
 use crate::conversation::{AssistantReply, AssistantTurn, Message};
@@ -13,8 +11,8 @@ use crate::models::asking::assistant::END_CALL;
 use crate::ports::SocketMessage;
 use crate::speech::audio::Rate;
 use crate::speech::exchange::{Arrival, ExchangeId, Transmit};
-use crate::speech::g711;
 use crate::speech::tone::ToneEncoder;
+use crate::speech::transcribers::encoded;
 
 /// Audio in a message.
 const PIECE_MS: i64 = 1_000;
@@ -25,7 +23,7 @@ pub(super) struct Builtin {
     /// The conversation, by the ids of its items.
     items: Vec<(String, Message)>,
     made: u64,
-    told: Vec<Value>,
+    told: Vec<String>,
 }
 
 impl Builtin {
@@ -38,7 +36,6 @@ impl Builtin {
         let (id, mut arrivals) = match transmit {
             Transmit::Connect { id, .. } => {
                 self.items.clear();
-                self.told.push(json!({"type": "session.created"}));
                 (id, vec![(id, Arrival::Opened)])
             }
             Transmit::Send { id, message: SocketMessage::Text(text) } => {
@@ -47,7 +44,7 @@ impl Builtin {
             }
             _ => return Vec::new(),
         };
-        let told = self.told.drain(..).map(|event| SocketMessage::Text(event.to_string()));
+        let told = self.told.drain(..).map(SocketMessage::Text);
         arrivals.extend(told.map(|message| (id, Arrival::Message(message))));
         arrivals
     }
@@ -104,48 +101,43 @@ impl Builtin {
                 {
                     (text, Vec::new())
                 }
-                AssistantReply::Goodbye { text } => (text, vec![(END_CALL.to_owned(), json!({}))]),
+                AssistantReply::Goodbye { text } => {
+                    (text, vec![(END_CALL.to_owned(), Value::Object(Map::new()))])
+                }
             },
         };
         let is_kept = response["conversation"] != "none";
         let id = self.id("resp");
         let mut output = Vec::new();
-        self.told.push(json!({"type": "response.created", "response": {"id": id}}));
+        self.told.push(format!(r#"{{"type":"response.created","response":{{"id":"{id}"}}}}"#));
         if !text.is_empty() {
             let item = self.id("item");
-            let added = json!({"id": item, "type": "message", "role": "assistant"});
-            let words = json!({"type": "response.output_audio_transcript.delta", "response_id": id, "item_id": item,
-                "delta": text});
-            self.told.push(json!({"type": "response.output_item.added", "response_id": id, "item": added}));
-            self.told.push(words);
+            let of = format!(r#""response_id":"{id}","item_id":"{item}""#);
+            let message = format!(r#"{{"id":"{item}","type":"message","role":"assistant"}}"#);
+            self.told.push(format!(r#"{{"type":"response.output_item.added",{of},"item":{message}}}"#));
+            let words = wire::quoted(&text);
+            self.told
+                .push(format!(r#"{{"type":"response.output_audio_transcript.delta",{of},"delta":{words}}}"#));
             let samples = ToneEncoder::speak(&text, self.rate);
             let piece = usize::try_from(self.rate.samples_in(PIECE_MS)).unwrap_or(1);
             for samples in samples.chunks(piece) {
-                let audio = match self.rate {
-                    Rate::Khz8 => STANDARD.encode(g711::encode(samples)),
-                    _ => {
-                        STANDARD.encode(samples.iter().flat_map(|one| one.to_le_bytes()).collect::<Vec<_>>())
-                    }
-                };
-                self.told
-                    .push(json!({"type": "response.output_audio.delta", "response_id": id, "item_id": item,
-                    "delta": audio}));
+                let audio = encoded(samples, self.rate);
+                self.told.push(format!(r#"{{"type":"response.output_audio.delta",{of},"delta":"{audio}"}}"#));
             }
-            output.push(added);
+            output.push(message);
             if is_kept {
                 self.items.push((item, Message::Assistant { text }));
             }
         }
         for (name, arguments) in calls {
             let (item, call_id) = (self.id("item"), self.id("call"));
-            output.push(json!({"id": item, "type": "function_call", "name": name, "call_id": call_id,
-                "arguments": arguments.to_string()}));
+            output.push(format!(r#"{{"id":"{item}",{}}}"#, wire::call(&call_id, &name, &arguments)));
             self.items.push((item, Message::ToolCall { id: call_id, name, arguments }));
         }
-        self.told.push(
-            json!({"type": "response.done", "response": {"id": id, "status": "completed", "output": output,
-            "usage": {"input_tokens": 0, "output_tokens": 0}}}),
-        );
+        let output = output.join(",");
+        self.told.push(format!(
+            r#"{{"type":"response.done","response":{{"id":"{id}","status":"completed","output":[{output}],"usage":{{"input_tokens":0,"output_tokens":0}}}}}}"#
+        ));
     }
 
     fn reply(&self) -> AssistantReply {

@@ -92,7 +92,7 @@ impl OnServer {
                 if waiting > self.heard.len() || has_grown {
                     return;
                 }
-                wire::user(text)
+                wire::line(true, text)
             }
             Message::Assistant { text } => {
                 let heard = text.trim_end_matches('…').trim();
@@ -103,7 +103,7 @@ impl OnServer {
                     said.remove(place).1.clone_into(&mut self.last_item);
                     return;
                 }
-                wire::assistant(text)
+                wire::line(false, text)
             }
             Message::ToolCall { id, name, arguments } => {
                 let known = self.calls.iter().position(|call| call.name == *name);
@@ -122,7 +122,7 @@ impl OnServer {
         self.created += 1;
         let id = format!("sidetone_{}", self.created);
         let after = if self.last_item.is_empty() { "root" } else { &self.last_item };
-        out.push(wire::create(item, &id, after));
+        out.push(wire::create(&item, &id, after));
         self.last_item = id;
     }
 }

@@ -370,7 +370,7 @@ impl Responses {
         let requests = calls.iter().zip(&active.arguments).map(|(call, arguments)| ToolRequest {
             name: call.name.clone(),
             arguments: match arguments.trim() {
-                "" => serde_json::json!({}),
+                "" => Value::Object(serde_json::Map::new()),
                 text => serde_json::from_str(text).unwrap_or_else(|_| arguments.as_str().into()),
             },
         });

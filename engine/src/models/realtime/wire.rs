@@ -1,7 +1,7 @@
 //! The messages of a session, as OpenAI's API reference of the Realtime API has them (client and server events).
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::RealtimeSettings;
 use crate::base::limits::REALTIME_REPLY_TOKENS_MAX;
@@ -14,51 +14,45 @@ use crate::speech::transcribers::transcription_of;
 /// The speeds that the protocol knows.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=1.5;
 
+/// A text as JSON. Messages are texts with gaps: a tree of values for each would take much of the Worker.
+pub(super) fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
 /// Describes the session.
 pub(super) fn session(settings: &RealtimeSettings, rate: Rate) -> String {
     let format = match rate {
-        Rate::Khz8 => json!({"type": "audio/pcmu"}),
-        _ => json!({"type": "audio/pcm", "rate": rate.hz()}),
+        Rate::Khz8 => r#"{"type":"audio/pcmu"}"#,
+        _ => r#"{"type":"audio/pcm","rate":24000}"#,
     };
-    let mut output = json!({"format": format});
+    let mut output = format!(r#""format":{format}"#);
     if let Some(voice) = &settings.voice {
-        output["voice"] = voice.as_str().into();
+        output.push_str(&format!(r#","voice":{}"#, quoted(voice)));
     }
     if let Some(speed) = settings.speed {
-        output["speed"] = speed.clamp(*SPEEDS.start(), *SPEEDS.end()).into();
+        output.push_str(&format!(r#","speed":{}"#, speed.clamp(*SPEEDS.start(), *SPEEDS.end())));
     }
-    let tools: Vec<Value> = settings.tools.iter().map(tool).collect();
-    json!({
-        "type": "session.update",
-        "event_id": "session",
-        "session": {
-            "type": "realtime",
-            "output_modalities": ["audio"],
-            "instructions": settings.prompt,
-            "max_output_tokens": REALTIME_REPLY_TOKENS_MAX,
-            "tools": tools,
-            "tool_choice": "auto",
-            "audio": {
-                "input": {
-                    "format": format,
-                    "transcription": transcription_of(&settings.transcription),
-                    "turn_detection": null,
-                },
-                "output": output,
-            },
-        },
-    })
-    .to_string()
+    let tools: Vec<String> = settings.tools.iter().map(tool).collect();
+    format!(
+        r#"{{"type":"session.update","event_id":"session","session":{{"type":"realtime","output_modalities":["audio"],"instructions":{},"max_output_tokens":{REALTIME_REPLY_TOKENS_MAX},"tools":[{}],"tool_choice":"auto","audio":{{"input":{{"format":{format},"transcription":{},"turn_detection":null}},"output":{{{output}}}}}}}}}"#,
+        quoted(&settings.prompt),
+        tools.join(","),
+        transcription_of(&settings.transcription),
+    )
 }
 
-fn tool(spec: &ToolSpec) -> Value {
-    json!({"type": "function", "name": spec.name, "description": spec.description,
-        "parameters": parameters_of(spec)})
+fn tool(spec: &ToolSpec) -> String {
+    format!(
+        r#"{{"type":"function","name":{},"description":{},"parameters":{}}}"#,
+        quoted(&spec.name),
+        quoted(&spec.description),
+        Value::Object(parameters_of(spec)),
+    )
 }
 
 /// Asks for the next step of the conversation.
 pub(super) fn ask() -> String {
-    json!({"type": "response.create", "event_id": RESPONSE}).to_string()
+    format!(r#"{{"type":"response.create","event_id":"{RESPONSE}"}}"#)
 }
 
 /// Asks to read a line out. It is no part of the server's conversation.
@@ -66,50 +60,52 @@ pub(super) fn read_out(text: &str) -> String {
     let instructions = format!(
         "Say exactly these words, in their language, as a part of a telephone call. Add nothing and leave nothing out.\n\n{text}"
     );
-    json!({"type": "response.create", "event_id": RESPONSE, "response": {
-        "conversation": "none", "input": [], "instructions": instructions, "tool_choice": "none"}})
-    .to_string()
+    format!(
+        r#"{{"type":"response.create","event_id":"{RESPONSE}","response":{{"conversation":"none","input":[],"tool_choice":"none","instructions":{}}}}}"#,
+        quoted(&instructions),
+    )
 }
 
 /// The event id of what asks for a response, so that an error about it can be recognised.
 pub(super) const RESPONSE: &str = "response";
 
 pub(super) fn cancel(response: &str) -> String {
-    json!({"type": "response.cancel", "response_id": response}).to_string()
+    format!(r#"{{"type":"response.cancel","response_id":{}}}"#, quoted(response))
 }
 
 pub(super) fn truncate(item: &str, audio_end_ms: i64) -> String {
-    json!({"type": "conversation.item.truncate", "item_id": item, "content_index": 0,
-        "audio_end_ms": audio_end_ms})
-    .to_string()
+    format!(
+        r#"{{"type":"conversation.item.truncate","item_id":{},"content_index":0,"audio_end_ms":{audio_end_ms}}}"#,
+        quoted(item),
+    )
 }
 
 pub(super) fn delete(item: &str) -> String {
-    json!({"type": "conversation.item.delete", "item_id": item}).to_string()
+    format!(r#"{{"type":"conversation.item.delete","item_id":{}}}"#, quoted(item))
 }
 
 /// Creates an item with this id after another one.
-pub(super) fn create(mut item: Value, id: &str, after: &str) -> String {
-    item["id"] = id.into();
-    json!({"type": "conversation.item.create", "previous_item_id": after, "item": item}).to_string()
+pub(super) fn create(item: &str, id: &str, after: &str) -> String {
+    format!(
+        r#"{{"type":"conversation.item.create","previous_item_id":{},"item":{{"id":"{id}",{item}}}}}"#,
+        quoted(after),
+    )
 }
 
-/// A line of the person that was not spoken over this session.
-pub(super) fn user(text: &str) -> Value {
-    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+/// A line of the person that was not spoken over this session, or one of the assistant that is no response of it.
+pub(super) fn line(is_user: bool, text: &str) -> String {
+    let (role, content) = if is_user { ("user", "input_text") } else { ("assistant", "output_text") };
+    let text = quoted(text);
+    format!(r#""type":"message","role":"{role}","content":[{{"type":"{content}","text":{text}}}]"#)
 }
 
-/// A line of the assistant that is no response of this session.
-pub(super) fn assistant(text: &str) -> Value {
-    json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+pub(super) fn call(id: &str, name: &str, arguments: &Value) -> String {
+    let (id, name, arguments) = (quoted(id), quoted(name), quoted(&arguments.to_string()));
+    format!(r#""type":"function_call","call_id":{id},"name":{name},"arguments":{arguments}"#)
 }
 
-pub(super) fn call(id: &str, name: &str, arguments: &Value) -> Value {
-    json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string()})
-}
-
-pub(super) fn result(id: &str, text: &str) -> Value {
-    json!({"type": "function_call_output", "call_id": id, "output": text})
+pub(super) fn result(id: &str, text: &str) -> String {
+    format!(r#""type":"function_call_output","call_id":{},"output":{}"#, quoted(id), quoted(text))
 }
 
 /// A text of a message; empty if there is none.

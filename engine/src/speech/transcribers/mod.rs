@@ -28,7 +28,9 @@ mod openai_realtime;
 mod report;
 mod socket_link;
 
-pub(crate) use openai_realtime::{Conversing, OpenaiRealtime, Told, conversation_request, transcription_of};
+pub(crate) use openai_realtime::{
+    Conversing, OpenaiRealtime, Told, conversation_request, encoded, transcription_of,
+};
 
 #[cfg(test)]
 mod properties;

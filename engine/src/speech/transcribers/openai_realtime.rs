@@ -9,7 +9,7 @@
 //! connection and the person's utterances, and tells its owner the rest ([`Told`]).
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::wire::Message;
 use super::audio_log::{AudioLog, Position};
@@ -27,7 +27,7 @@ use crate::speech::transcriber::{Transcriber, TranscriberEvent};
 
 mod wire;
 
-pub(crate) use self::wire::transcription as transcription_of;
+pub(crate) use self::wire::{encoded, transcription as transcription_of};
 
 const KIND: TranscriberKind = TranscriberKind::OpenaiRealtime;
 /// The only rate of linear audio that the protocol knows.
@@ -435,7 +435,7 @@ impl OpenaiRealtime {
         {
             // About something else that its owner has sent. A session that has expired is opened again.
             if code != "session_expired" {
-                return self.tell(Told::Message(json!({"type": "error", "error": error}).to_string()));
+                return self.tell(Told::Message(format!(r#"{{"type":"error","error":{error}}}"#)));
             }
         }
         // A beta server does not know our first description of the session.

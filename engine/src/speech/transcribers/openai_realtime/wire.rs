@@ -60,13 +60,17 @@ pub(crate) fn transcription(settings: &TranscriberSettings) -> Value {
     transcription
 }
 
-/// Audio: mu-law at 8 kHz, otherwise linear.
+/// Audio.
 pub(super) fn appended(samples: &[i16], rate: Rate) -> String {
-    let audio = match rate {
+    format!(r#"{{"type":"input_audio_buffer.append","audio":"{}"}}"#, encoded(samples, rate))
+}
+
+/// Audio as the protocol has it: mu-law at 8 kHz, otherwise linear.
+pub(crate) fn encoded(samples: &[i16], rate: Rate) -> String {
+    match rate {
         Rate::Khz8 => STANDARD.encode(g711::encode(samples)),
         _ => STANDARD.encode(linear16(samples)),
-    };
-    json!({"type": "input_audio_buffer.append", "audio": audio}).to_string()
+    }
 }
 
 /// The end of an utterance.
