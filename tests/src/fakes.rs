@@ -51,7 +51,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
         "live/talks".to_owned(),
         json!({"input_microusd_per_1m_tokens": 4_000_000, "output_microusd_per_1m_tokens": 16_000_000,
                "cached_input_microusd_per_1m_tokens": 400_000, "audio_input_microusd_per_1m_tokens": 32_000_000,
-               "audio_output_microusd_per_1m_tokens": 64_000_000}),
+               "audio_output_microusd_per_1m_tokens": 64_000_000, "text_model": "fake/echo"}),
     );
     let faulty = speech::FAULTS.iter().flat_map(|(fault, _)| {
         ["deepgram/aura-2-", "elevenlabs/", "cartesia/"].map(|voice| format!("{voice}{fault}"))

@@ -359,6 +359,24 @@ mod tests {
         read_providers(|name| pairs.get(name).map(|value| (*value).to_owned()))
     }
 
+    #[test]
+    fn realtime_models_have_an_address() {
+        let openai = |more: &[(&str, &str)]| {
+            let pairs = [&[("SIDETONE_OPENAI_API_KEY", "k")], more].concat();
+            providers(&pairs).map(|mut all| all.remove("openai").unwrap())
+        };
+        let known = openai(&[]).unwrap();
+        assert_eq!(known.realtime_url.as_deref(), Some("https://api.openai.com/v1"));
+        assert!(known.is_realtime("openai/gpt-realtime-2.1") && !known.is_realtime("openai/gpt-5"));
+        let own = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "wss://rt.example/v1/realtime/")]).unwrap();
+        assert_eq!(own.realtime_url.as_deref(), Some("https://rt.example/v1/realtime"));
+        let wrong = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "ftp://rt.example")]).unwrap_err();
+        assert_eq!(wrong.name, "SIDETONE_OPENAI_REALTIME_URL");
+        let text = r#"{"a": {"base_url": "http://a.example", "realtime_url": "ws://a.example/rt"}, "b": {"base_url": "http://b.example"}}"#;
+        let further = providers(&[("SIDETONE_PROVIDERS", text)]).unwrap();
+        assert!(further["a"].is_realtime("a/anything") && !further["b"].is_realtime("b/realtime"));
+    }
+
     fn models(text: &str) -> Result<BTreeMap<String, ModelSettings>, SettingError> {
         let known =
             providers(&[("SIDETONE_PROVIDERS", r#"{"local": {"base_url": "http://127.0.0.1:1/v1/"}}"#)]);
@@ -472,6 +490,8 @@ mod tests {
             r#"{"local/m": {"input_microusd_per_1m_tokens": -1}}"#,
             r#"{"local/m": {"fallback": ["local/m"]}}"#,
             r#"{"local/m": {"fallback": ["builtin/rules"]}}"#,
+            r#"{"local/m": {"text_model": "builtin/rules"}}"#,
+            r#"{"local/m": {"audio_output_microusd_per_1m_tokens": 9007199254740992}}"#,
             r#"{"local/m": {"fallback": ["local/a", "local/b", "local/c", "local/d", "local/e"]}}"#,
         ] {
             assert_eq!(models(text).unwrap_err().name, "SIDETONE_MODELS", "{text}");
