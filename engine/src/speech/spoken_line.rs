@@ -49,8 +49,6 @@ impl SpokenLine {
     pub fn add_even_text(&mut self, text: &str) {
         self.even_chars += text.chars().count();
         self.has_even_words |= has_words(text);
-        // Who made it tries again by itself.
-        self.is_tried_again = true;
     }
 
     /// Adds text that ends with a sentence. Returns the texts to synthesize one after the other; empty ones have nothing to
@@ -67,6 +65,12 @@ impl SpokenLine {
             is_complete: false,
         }));
         self.parts.iter().skip(before).map(|part| part.spoken.text())
+    }
+
+    /// Whether its text passes evenly with its audio, and has come.
+    #[must_use]
+    pub const fn is_even(&self) -> bool {
+        self.even_chars > 0
     }
 
     /// The texts to synthesize so far, without those that have nothing to speak.

@@ -78,8 +78,10 @@ pub(super) struct Responses {
     lines: VecDeque<Line>,
     active: Option<Active>,
     numbers: u64,
-    /// Events that were read, and responses that are over.
+    /// Events that were read.
     seen: VecDeque<String>,
+    /// Responses that are over.
+    over: VecDeque<String>,
     spent: (Usage, i64),
     /// Messages to send.
     pub(super) out: Vec<String>,
@@ -99,6 +101,7 @@ impl Responses {
             active: None,
             numbers: 0,
             seen: VecDeque::new(),
+            over: VecDeque::new(),
             spent: (Usage::default(), 0),
             out: Vec::new(),
         }
@@ -201,6 +204,7 @@ impl Responses {
         self.on_server = OnServer::default();
         self.out.clear();
         self.seen.clear();
+        self.over.clear();
         if let Some(active) = self.active.take() {
             self.spent.0.uncounted_answers += 1;
             self.stopped(active, failure);
@@ -281,11 +285,11 @@ impl Responses {
         let named = [wire::text(message, "/response_id"), wire::text(message, "/response/id")];
         let id = named.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
         // Of a response that is over, or of a kind that says nothing.
-        if id.is_empty() || !KINDS.contains(&kind.as_str()) || self.seen.iter().any(|over| over == id) {
+        if id.is_empty() || !KINDS.contains(&kind.as_str()) || self.over.iter().any(|over| over == id) {
             return;
         }
         if kind == "response.done" {
-            push(&mut self.seen, id.to_owned());
+            push(&mut self.over, id.to_owned());
             self.count(&message["response"]["usage"]);
         }
         let Some(active) = &mut self.active else { return };

@@ -27,6 +27,7 @@ pub(super) struct Session {
     renew_at_ms: i64,
     /// The server, if it is inside the process.
     builtin: Option<Builtin>,
+    is_closed: bool,
 }
 
 impl Session {
@@ -42,6 +43,7 @@ impl Session {
             responses: Responses::new(rate, settings.hangs_up, settings.prices.clone()),
             renew_at_ms: i64::MAX,
             builtin: settings.builtin.clone().map(|assistant| Builtin::new(assistant, rate)),
+            is_closed: false,
         }
     }
 
@@ -107,6 +109,9 @@ impl Session {
     pub(super) fn tick(&mut self, now_ms: i64) {
         self.ear.tick(now_ms);
         self.run(now_ms);
+        if self.is_closed {
+            return;
+        }
         if self.responses.due().is_some_and(|due_ms| now_ms >= due_ms) {
             let failure = self.ear.disturbed("did not answer in time");
             self.responses.lost(&failure);
@@ -118,12 +123,13 @@ impl Session {
     }
 
     pub(super) fn timeout(&self) -> Option<i64> {
-        let own = [self.responses.due(), self.renews_at_ms()];
+        let own = if self.is_closed { [None; 2] } else { [self.responses.due(), self.renews_at_ms()] };
         self.ear.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 
     pub(super) fn close(&mut self, now_ms: i64) {
         self.anticipated = None;
+        self.is_closed = true;
         self.respond(now_ms, Responses::close);
         self.ear.close(now_ms);
     }

@@ -8,6 +8,9 @@ use crate::speech::synthesizer::{LineId, SynthesizerEvent};
 /// Responses that are kept: their lines may still be heard, and cut.
 const SPOKEN_MAX: usize = 16;
 
+/// Items of a response that are told apart.
+const ITEMS_MAX: usize = 64;
+
 /// What one response says.
 #[derive(Default)]
 pub(super) struct Spoken {
@@ -41,7 +44,7 @@ impl Spoken {
 
     /// An item of the response.
     pub(super) fn item(&mut self, id: &str) {
-        if !self.items.iter().any(|(known, _)| known == id) {
+        if self.items.len() < ITEMS_MAX && !self.items.iter().any(|(known, _)| known == id) {
             self.items.push((id.to_owned(), 0));
         }
     }
