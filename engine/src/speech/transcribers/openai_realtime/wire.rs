@@ -2,7 +2,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::RATE;
 use crate::speech::audio::Rate;
@@ -13,51 +13,34 @@ use crate::speech::transcribers::audio_log::linear16;
 /// What [`commit`] puts before a number, so that an error about it can be recognised.
 const COMMIT: &str = "commit_";
 
-/// Describes the session.
+/// Describes the session. Messages are texts with gaps: a tree of values for each would take much of the Worker.
 pub(super) fn session(settings: &TranscriberSettings) -> String {
-    let session = json!({
-        "type": "session.update",
-        "event_id": "session",
-        "session": {
-            "type": "transcription",
-            "audio": {"input": {
-                "format": {"type": "audio/pcm", "rate": RATE.hz()},
-                "transcription": transcription(settings),
-                "turn_detection": null,
-            }},
-        },
-    });
-    session.to_string()
+    format!(
+        r#"{{"type":"session.update","event_id":"session","session":{{"type":"transcription","audio":{{"input":{{"format":{{"type":"audio/pcm","rate":{}}},"transcription":{},"turn_detection":null}}}}}}}}"#,
+        RATE.hz(),
+        transcription(settings),
+    )
 }
 
 /// Describes the session to a server of the beta protocol.
 pub(super) fn beta_session(settings: &TranscriberSettings) -> String {
-    let session = json!({
-        "type": "transcription_session.update",
-        "session": {
-            "input_audio_format": "pcm16",
-            "input_audio_transcription": transcription(settings),
-            "turn_detection": null,
-        },
-    });
-    session.to_string()
+    format!(
+        r#"{{"type":"transcription_session.update","session":{{"input_audio_format":"pcm16","input_audio_transcription":{},"turn_detection":null}}}}"#,
+        transcription(settings),
+    )
 }
 
-/// The part of both that says what to recognise.
-pub(crate) fn transcription(settings: &TranscriberSettings) -> Value {
-    let mut transcription = json!({});
-    if !settings.model.is_empty() {
-        transcription["model"] = settings.model.as_str().into();
-    }
-    if let Some(language) = settings.primary_language() {
-        transcription["language"] = language.into();
-    }
-    let terms = settings.fitting_keyterms().join(", ");
+/// The part of both that says what to recognise, as JSON.
+pub(crate) fn transcription(settings: &TranscriberSettings) -> String {
     // This family takes no prompt.
-    if !terms.is_empty() && !settings.model.contains("realtime-whisper") {
-        transcription["prompt"] = terms.into();
-    }
-    transcription
+    let takes_prompt = !settings.model.contains("realtime-whisper");
+    let terms = if takes_prompt { settings.fitting_keyterms().join(", ") } else { String::new() };
+    let language = settings.primary_language().unwrap_or_default();
+    let fields = [("model", &settings.model), ("language", &language), ("prompt", &terms)];
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    let fields: Vec<String> =
+        fields.map(|(name, value)| format!(r#""{name}":{}"#, Value::from(value.as_str()))).collect();
+    format!("{{{}}}", fields.join(","))
 }
 
 /// Audio.
@@ -75,7 +58,7 @@ pub(crate) fn encoded(samples: &[i16], rate: Rate) -> String {
 
 /// The end of an utterance.
 pub(super) fn commit(number: u64) -> String {
-    json!({"type": "input_audio_buffer.commit", "event_id": format!("{COMMIT}{number}")}).to_string()
+    format!(r#"{{"type":"input_audio_buffer.commit","event_id":"{COMMIT}{number}"}}"#)
 }
 
 /// The utterance whose [`commit`] has this event id.
