@@ -5,7 +5,8 @@
 //! 1. [`Engine::begin`] decides based on the head: [`Admission`].
 //! 2. [`PendingRequest`] receives the body, if there is one, and [`PendingRequest::answer`] answers the request.
 //!    Accepting a [`PendingSocket`] returns a [`LiveSession`](crate::live::LiveSession) to run over the socket.
-//! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, or a [`BlobResponse`] whose blob is opened first.
+//! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, a [`BlobResponse`] whose blob is opened first, or an
+//!    [`EventsResponse`] whose body comes piece by piece for minutes.
 //!
 //! Jobs run in a long-running process ([`Engine::start`], [`QueueWorker`]) or in short invocations
 //! ([`Engine::jobs_of_hints`], [`Engine::scheduled_jobs`]).
@@ -32,8 +33,8 @@ use crate::storage::jobs::JobKind;
 use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::interfaces::host::{
-    Admission, BlobResponse, BodyFailure, BodyTooLarge, FinalResponse, LogRecord, PendingRequest,
-    PendingSocket, PreparedResponse, RequestTrace, Room, SocketAdmission,
+    Admission, BlobResponse, BodyFailure, BodyTooLarge, EventsResponse, FinalResponse, LogRecord,
+    PendingRequest, PendingSocket, PreparedResponse, RequestTrace, Room, SocketAdmission,
 };
 
 /// The whole service. Cheap to clone.

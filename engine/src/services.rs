@@ -6,7 +6,8 @@ use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
 use crate::base::limits::{
-    LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT, TOOL_TESTS_MAX,
+    FOLLOWERS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT,
+    TOOL_TESTS_MAX,
 };
 use crate::base::shared_cache::SharedCache;
 use crate::base::time::Timestamp;
@@ -28,6 +29,7 @@ struct Inner {
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
     tool_tests: SharedPool<WorkspaceId>,
+    followers: SharedPool<WorkspaceId>,
     assistants: AssistantsInUse,
     fetched: Fetched,
 }
@@ -47,6 +49,7 @@ impl Services {
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
             tool_tests: SharedPool::new(FairPool::for_one_holder(TOOL_TESTS_MAX)),
+            followers: SharedPool::new(FairPool::new(FOLLOWERS_MAX)),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
         };
@@ -101,6 +104,11 @@ impl Services {
     /// The places for tests of tools in this process.
     pub(crate) fn tool_tests(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.tool_tests
+    }
+
+    /// The places for clients that follow calls and runs of this process.
+    pub(crate) fn followers(&self) -> &SharedPool<WorkspaceId> {
+        &self.inner.followers
     }
 
     /// The assistants that conversations use now.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use ::http::{HeaderMap, Method, Request};
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
@@ -241,6 +241,11 @@ impl Sandbox {
         let (response, stream) = match outcome {
             PreparedResponse::Complete(response) => (response, None),
             PreparedResponse::Blob(blob) => block_on(blob.open()),
+            PreparedResponse::Events(events) => {
+                let (response, pieces) = events.into_parts();
+                let pieces: Vec<Bytes> = block_on(pieces.collect());
+                return self.reply(response, Some(Bytes::from(pieces.concat())));
+            }
         };
         let body = stream.map(|stream| {
             let pieces: Vec<Bytes> = block_on(stream.try_collect()).expect("a readable blob");

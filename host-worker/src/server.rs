@@ -13,7 +13,9 @@ use sidetone_engine::engine::{
     Admission, BodyFailure, FinalResponse, PendingRequest, PreparedResponse, SocketAdmission,
 };
 use sidetone_engine::live::LiveSession;
+use sidetone_engine::ports::BoxStream;
 use worker::js_sys::{Array, JSON, Uint8Array};
+use worker::wasm_bindgen::JsCast;
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
 use worker::{Body, Context, Delay, Env, WebSocketPair, console_error, console_log};
 
@@ -43,6 +45,10 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
                 let opened = service.blobs.stream(blob.slice()).await;
                 blob.resolve(opened)
             }
+            PreparedResponse::Events(events) => {
+                let (response, pieces) = events.into_parts();
+                (response, Some(streamed(pieces)))
+            }
         },
         Admission::Socket(pending, ()) => match pending.accept().await {
             SocketAdmission::Refused(response) => (*response, None),
@@ -54,6 +60,12 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
         context.wait_until(async move { service.send_wakes().await });
     }
     send(response, stream.as_ref())
+}
+
+/// The pieces as a stream of the platform, which drops them when the client has gone.
+fn streamed(pieces: BoxStream<'static, Bytes>) -> ReadableStream {
+    let pieces = pieces.map(|piece| Ok(Uint8Array::from(piece.as_ref()).into()));
+    wasm_streams::ReadableStream::from_stream(pieces).into_raw().unchecked_into()
 }
 
 /// Returns the client's end of a socket. The conversation runs in the invocation, which lasts as long as the socket;

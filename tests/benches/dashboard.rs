@@ -77,7 +77,7 @@ fn list_and_page() -> bool {
         let request = http::Request::get(path).header(name, value).body(Bytes::new()).expect("a request");
         match block_on(engine.handle(request, None)) {
             PreparedResponse::Complete(response) => response.into_parts().0.status().as_u16(),
-            PreparedResponse::Blob(_) => panic!("{path}: a blob"),
+            PreparedResponse::Blob(_) | PreparedResponse::Events(_) => panic!("{path}: a stream"),
         }
     };
     let (mut lists, mut pages) = (Vec::new(), Vec::new());

@@ -95,7 +95,10 @@ def documents():
     stream = plivoxml.StreamElement(
         ours["connect"]["media_url"], bidirectional=True, keepCallAlive=True, contentType="audio/x-mulaw;rate=8000"
     )
-    theirs = {"connect": stream, **{why: plivoxml.HangupElement(reason=why) for why in ("rejected", "busy")}}
+    def dial(**attributes):
+        return plivoxml.DialElement(**attributes).add(plivoxml.NumberElement("442071838750"))
+
+    theirs = {"connect": stream, "dial": dial(caller_id="14155550100"), "dial_as_caller": dial(), **{why: plivoxml.HangupElement(reason=why) for why in ("rejected", "busy")}}
     check(set(ours), set(theirs), "documents")
     for name, element in theirs.items():
         built = plivoxml.ResponseElement().add(element).to_string()
@@ -146,10 +149,12 @@ def requests():
     client.calls.create(from_=order["from"], to_=order["to"], **given)
     client.calls.hangup(ours["call_id"])
     client.calls.cancel(ours["call_id"])
+    transfer = ours["transfer"]["body"]
+    client.calls.transfer(ours["call_id"], **transfer)
     server.shutdown()
 
-    check(len(Plivo.seen), 3, "requests of the SDK")
-    for name, (method, path, headers, body) in zip(("create", "hang_up", "cancel"), Plivo.seen):
+    check(len(Plivo.seen), 4, "requests of the SDK")
+    for name, (method, path, headers, body) in zip(("create", "hang_up", "cancel", "transfer"), Plivo.seen):
         mine = ours[name]
         check((mine["method"], urlsplit(mine["url"]).path), (method, path), name)
         check(mine["headers"]["authorization"], headers["authorization"], f"{name}, credentials")
@@ -157,6 +162,9 @@ def requests():
         if name == "create":
             check(mine["headers"]["content-type"], headers["content-type"], f"{name}, type")
             check({**DEFAULTS, **mine["body"]}, body, f"{name}, fields")
+        elif name == "transfer":
+            check(mine["headers"]["content-type"], headers["content-type"], f"{name}, type")
+            check(mine["body"], {field: value for field, value in body.items() if field != "call_uuid"}, f"{name}, fields")
         else:
             check(mine["body"], None, f"{name}, body")
             # The SDK repeats values of the path.

@@ -69,7 +69,8 @@ client = Telnyx(
 def send(what, call_control_id, fields):
     if what == "dial":
         return client.calls.dial(**{{"from": "from_"}.get(name, name): value for name, value in fields.items()})
-    return getattr(client.calls.actions, what)(call_control_id=call_control_id, **fields)
+    given = {{"from": "from_"}.get(name, name): value for name, value in fields.items()}
+    return getattr(client.calls.actions, what)(call_control_id=call_control_id, **given)
 
 
 # `call_dial_params` ends with its own imports: its names resolve only after the module is loaded.
@@ -78,12 +79,14 @@ PARAMETERS = {
     "answer": calls.ActionAnswerParams,
     "reject": calls.ActionRejectParams,
     "hangup": calls.ActionHangupParams,
+    "transfer": calls.ActionTransferParams,
 }
 RESULTS = {
     "dial": types.CallDialResponse,
     "answer": calls.ActionAnswerResponse,
     "reject": calls.ActionRejectResponse,
     "hangup": calls.ActionHangupResponse,
+    "transfer": calls.ActionTransferResponse,
 }
 
 

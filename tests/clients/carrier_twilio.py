@@ -13,7 +13,7 @@ from twilio.http import HttpClient
 from twilio.http.response import Response
 from twilio.request_validator import RequestValidator
 from twilio.rest import Client
-from twilio.twiml.voice_response import Connect, VoiceResponse
+from twilio.twiml.voice_response import Connect, Dial, VoiceResponse
 
 samples = json.load(sys.stdin)["twilio"]
 checks = 0
@@ -76,6 +76,13 @@ def shape(method, url, headers, body):
     return method, url, headers["authorization"], headers["content-type"], sorted(pairs, key=lambda pair: pair[0])
 
 
+def dial(number, **attributes):
+    response, verb = VoiceResponse(), Dial(**attributes)
+    verb.number(number)
+    response.append(verb)
+    return str(response)
+
+
 def requests(twiml):
     order, call_sid = samples["requests"]["order"], samples["call_sid"]
     asks = {
@@ -89,6 +96,8 @@ def requests(twiml):
             timeout=order["ring_seconds"],
             time_limit=order["max_seconds"],
         ),
+        "transfer": lambda client: client.calls(call_sid).update(twiml=dial(order["to"], caller_id=order["from"])),
+        "transfer_as_caller": lambda client: client.calls(call_sid).update(twiml=dial(order["to"])),
         "complete": lambda client: client.calls(call_sid).update(status="completed"),
         "cancel": lambda client: client.calls(call_sid).update(status="canceled"),
     }

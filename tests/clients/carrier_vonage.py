@@ -17,7 +17,7 @@ from vonage_jwt import JwtClient, VonageVerifyJwtError, verify_signature
 from vonage_voice import Voice
 from vonage_voice.models import Connect, CreateCallRequest, Talk, ToPhone
 from vonage_voice.models.common import Phone, WebsocketAuthorization
-from vonage_voice.models.connect_endpoints import WebsocketEndpoint
+from vonage_voice.models.connect_endpoints import PhoneEndpoint, WebsocketEndpoint
 from vonage_voice.models.webhooks import AnswerWebhook
 
 samples = json.load(sys.stdin)["vonage"]
@@ -127,8 +127,10 @@ def requests():
         event_url=[samples["status_url"]], event_method="POST",
         ringing_timer=samples["ring_seconds"], length_timer=samples["max_seconds"]))
     voice.hangup(samples["call_id"])
+    voice.transfer_call_ncco(samples["call_id"], [Connect(
+        endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"))])
     public = load_pem_private_key(samples["private_key"].encode(), None).public_key()
-    for ours, theirs in zip([samples["place"], samples["hang_up"]], captured.requests, strict=True):
+    for ours, theirs in zip([samples["place"], samples["hang_up"], samples["transfer"]], captured.requests, strict=True):
         what = f"{theirs.method} {theirs.url}"
         same([ours["method"], ours["url"], ours["content_type"]],
              [theirs.method, theirs.url, theirs.headers["Content-Type"]], what)

@@ -415,6 +415,12 @@ async function followed(context) {
   await page.locator('td a.name').first().click();
   await page.locator('[data-live]').waitFor({ state: 'attached' });
   await page.getByText('As API call').click();
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: base });
+  const snippet = page.locator('details.api[open] .snippet').first();
+  await snippet.getByRole('button', { name: 'Copy' }).click();
+  await snippet.locator('button.done').waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(copied.startsWith('curl ') && copied === (await snippet.locator('pre').textContent()), copied);
   await page.evaluate(() => document.querySelectorAll('.head, main > *').forEach((part) => (part.dataset.mark = 'same')));
   const same = () => page.locator('.head[data-mark], main > [data-mark]').count();
   const before = await same();

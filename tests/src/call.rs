@@ -194,7 +194,7 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         }
         "assistant_id" => return world.assistant().id.into(),
         "from" => return world.binding().id.into(),
-        "to" => return "+14155557777".into(),
+        "to" | "number" => return "+14155557777".into(),
         "user_number" => return "+14155550123".into(),
         "persona_id" => return world.persona().id.into(),
         "scenario_id" => return world.scenario().id.into(),

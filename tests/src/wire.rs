@@ -85,7 +85,14 @@ fn connect_with(source: Ipv4Addr, address: SocketAddr, buffer_bytes: Option<u32>
 /// Reads one response.
 pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
     let mut reader = BufReader::new(stream);
-    let status_line = line(&mut reader)?;
+    let (status, headers) = head(&mut reader)?;
+    let body = if head_only { Vec::new() } else { body(&mut reader, &headers)? };
+    Ok(Reply::new(status, headers, body.into()))
+}
+
+/// Reads the head of a response: its status and its headers.
+pub fn head(reader: &mut impl BufRead) -> io::Result<(u16, HeaderMap)> {
+    let status_line = line(reader)?;
     let status = status_line
         .split(' ')
         .nth(1)
@@ -93,16 +100,14 @@ pub fn receive(stream: TcpStream, head_only: bool) -> io::Result<Reply> {
         .ok_or_else(|| malformed(&format!("status line {status_line:?}")))?;
     let mut headers = HeaderMap::new();
     loop {
-        let line = line(&mut reader)?;
+        let line = line(reader)?;
         if line.is_empty() {
-            break;
+            return Ok((status, headers));
         }
         let (name, value) = line.split_once(':').ok_or_else(|| malformed("a header"))?;
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(io::Error::other)?;
         headers.append(name, HeaderValue::from_bytes(value.trim().as_bytes()).map_err(io::Error::other)?);
     }
-    let body = if head_only { Vec::new() } else { body(&mut reader, &headers)? };
-    Ok(Reply::new(status, headers, body.into()))
 }
 
 /// Reads the body that follows a head.

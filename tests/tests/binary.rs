@@ -1,6 +1,6 @@
 //! The binary from the operator's point of view: start, stop, errors at start, and the command line.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read as _, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Output;
@@ -12,7 +12,7 @@ use serde_json::json;
 use sidetone_tests::fakes::carrier::default_account;
 use sidetone_tests::process::{self, Folder, Server, bootstrap_key, read_answer, request_head};
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
-use sidetone_tests::{Reply, wire};
+use sidetone_tests::{LiveClient, Reply, wire};
 
 #[test]
 fn a_graceful_stop_finishes_open_requests() {
@@ -47,6 +47,31 @@ fn a_stop_ends_an_idle_connection_at_once() {
     let started = Instant::now();
     assert!(server.stop().success());
     assert!(started.elapsed() < Duration::from_secs(5), "there was no open request to wait for");
+}
+
+#[test]
+fn a_stop_ends_the_streams_of_those_who_follow() {
+    let folder = Folder::new();
+    let key = bootstrap_key(1);
+    let server = Server::start(&folder.path().join("data"), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
+    let mut client = server.connect(&key);
+    let assistant =
+        client.expect(201, "POST", "/assistants", Some(&json!({"name": "A", "instructions": "B"})));
+    let path = format!("/assistants/{}/test-token", assistant["id"].as_str().expect("an id"));
+    let token = client.expect(200, "POST", &path, Some(&json!({})));
+    let url = token["websocket_url"].as_str().expect("a URL");
+    let path = url.find("/voice-test").map_or(url, |at| &url[at..]);
+    let mut talking = LiveClient::over_tcp(server.address(), path).expect("the token is good");
+    let call = talking.expect("call_started")["call"]["id"].as_str().expect("an id").to_owned();
+    let mut following = TcpStream::connect(server.address()).expect("the server listens");
+    let head = request_head("GET", &format!("/calls/{call}/events"), &key, &[], 0);
+    following.write_all(head.as_bytes()).expect("the server reads");
+    let mut first = [0; 4_096];
+    assert!(following.read(&mut first).expect("the head and the status") > 0);
+    drop(talking);
+    let started = Instant::now();
+    assert!(server.stop().success());
+    assert!(started.elapsed() < Duration::from_secs(5), "whoever follows is not waited for");
 }
 
 /// One time for the requests and the jobs together.

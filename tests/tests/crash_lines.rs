@@ -1,11 +1,14 @@
 //! The binary is killed (SIGKILL) while it greets a caller at each of the four carriers: the log says how much of the
-//! greeting was heard, and how long the call lasted. Stopped (SIGTERM), it hangs up.
+//! greeting was heard, and how long the call lasted. Stopped (SIGTERM), it hangs up. It asks for no
+//! transfer twice, and hangs up none.
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_tests::fakes::carrier::{Carriers, PROVIDERS, Phone};
+use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::tone::ToneEncoder;
+use sidetone_tests::fakes::carrier::{Behaviour, Carriers, PROVIDERS, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
 const LISTENED: Duration = Duration::from_millis(6_200);
@@ -38,9 +41,10 @@ impl Service {
 
     /// Calls somebody at each carrier, who answers.
     fn greets(&self, server: &Server, greeting: &str) -> Vec<Phone> {
-        let mut client = server.connect(&self.key);
         let assistant = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
-                               "model": "builtin/rules", "voice": "builtin/tone"});
+                               "model": "builtin/rules", "voice": "builtin/tone", "transfers": [
+                               {"name": "Sales", "number": "+4930123456", "when": "They want to buy."}]});
+        let mut client = server.connect(&self.key);
         let assistant = client.expect(201, "POST", "/assistants", Some(&assistant))["id"].clone();
         let call = |(provider, nth): (&&str, i32)| {
             let (from, to) = (format!("+4420000{nth}0000"), format!("+4420000{nth}7777"));
@@ -54,6 +58,41 @@ impl Service {
             phone
         };
         PROVIDERS.iter().zip(0..).map(call).collect()
+    }
+
+    /// The call of each carrier, once all have ended.
+    fn ended_calls(&self, server: &Server) -> Vec<Value> {
+        let mut client = server.connect(&self.key);
+        let deadline = Instant::now() + TIMEOUT;
+        let calls = loop {
+            let calls = client.expect(200, "GET", "/calls", None)["calls"].clone();
+            let calls: Vec<Value> = calls.as_array().expect("a list").clone();
+            if calls.iter().all(|call| call["status"] == "ended") {
+                break calls;
+            }
+            assert!(Instant::now() < deadline, "{calls:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!(calls.len(), PROVIDERS.len());
+        let mut whole = |call: &Value| {
+            let id = call["id"].as_str().expect("an id");
+            client.expect(200, "GET", &format!("/calls/{id}"), None)
+        };
+        calls.iter().map(&mut whole).collect()
+    }
+
+    /// Everybody asks for Sales, and their carriers answer transfers like this. Returns once all were asked.
+    fn transfers(&self, server: &Server, behaviour: Behaviour) -> Vec<Phone> {
+        let mut phones = self.greets(server, "");
+        for phone in &mut phones {
+            phone.transfers_are(behaviour);
+            let rate = if phone.rate_hz() == 16_000 { Rate::Khz16 } else { Rate::Khz8 };
+            phone.say(&ToneEncoder::speak("Please transfer me to Sales.", rate));
+        }
+        for phone in &mut phones {
+            phone.is_transferred();
+        }
+        phones
     }
 }
 
@@ -71,6 +110,57 @@ fn who_is_talking_as_the_service_stops_is_hung_up() {
     }
 }
 
+/// Whether the carrier has transferred the call, nobody knows: nobody asks again, and nobody hangs up.
+#[test]
+fn a_kill_while_the_carrier_is_asked_to_transfer_makes_no_second_transfer() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let phones = service.transfers(&server, Behaviour::Hang);
+    server.kill();
+    let server = service.start();
+    for call in service.ended_calls(&server) {
+        assert_eq!(
+            (&call["ended_reason"], &call["fault"]),
+            (&json!("aborted"), &json!("platform")),
+            "{call:#}"
+        );
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(phones.iter().all(|phone| phone.transfers() == 1 && !phone.is_commanded_to_end()));
+}
+
+#[test]
+fn a_kill_after_a_transfer_leaves_the_line_alone() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let phones = service.transfers(&server, Behaviour::Take);
+    server.kill();
+    let server = service.start();
+    for call in service.ended_calls(&server) {
+        // The last one may have been killed between the answer and its storage.
+        assert!(
+            ["transferred", "aborted"].contains(&call["ended_reason"].as_str().unwrap_or_default()),
+            "{call:#}"
+        );
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(phones.iter().all(|phone| phone.transfers() == 1 && !phone.is_commanded_to_end()));
+}
+
+#[test]
+fn a_stop_leaves_transferred_lines_alone() {
+    for behaviour in [Behaviour::Take, Behaviour::Hang] {
+        let _alone = ALONE.lock();
+        let service = Service::new();
+        let server = service.start();
+        let phones = service.transfers(&server, behaviour);
+        server.stop();
+        assert!(phones.iter().all(|phone| phone.transfers() == 1 && !phone.is_commanded_to_end()));
+    }
+}
+
 #[test]
 fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
     let _alone = ALONE.lock();
@@ -83,21 +173,7 @@ fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
     server.kill();
     drop(phones);
     let server = service.start();
-    let mut client = server.connect(&service.key);
-    let deadline = Instant::now() + TIMEOUT;
-    let calls = loop {
-        let calls = client.expect(200, "GET", "/calls", None)["calls"].clone();
-        let calls: Vec<Value> = calls.as_array().expect("a list").clone();
-        if calls.iter().all(|call| call["status"] == "ended") {
-            break calls;
-        }
-        assert!(Instant::now() < deadline, "{calls:#?}");
-        std::thread::sleep(Duration::from_millis(50));
-    };
-    assert_eq!(calls.len(), PROVIDERS.len());
-    for call in calls {
-        let id = call["id"].as_str().expect("an id");
-        let call = client.expect(200, "GET", &format!("/calls/{id}"), None);
+    for call in service.ended_calls(&server) {
         let row = &call["transcript"][0];
         assert_eq!(call["ended_reason"], "aborted", "{call:#}");
         assert_eq!(

@@ -14,6 +14,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     text
 }
 
+/// Tells texts apart: the first bytes of their SHA-256.
+pub(crate) fn fingerprint(text: &str) -> u64 {
+    Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// HMAC-SHA256 (RFC 2104).
 pub(crate) fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     // HMAC accepts a key of any length; the error type exists for other MACs.

@@ -3,6 +3,7 @@
 //! `simulation/evaluation.rs`. `docs/settings-and-limits.md` has all that a user or an operator can reach;
 //! `tests/limits/` compares it with these constants.
 mod accounts;
+mod following;
 mod jobs;
 mod live;
 mod models;
@@ -16,6 +17,7 @@ mod telephone;
 mod webhooks;
 
 pub use accounts::*;
+pub use following::*;
 pub use jobs::*;
 pub use live::*;
 pub use models::*;

@@ -30,6 +30,7 @@ pub use rates::Rates;
 pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report, Side};
 
 use crate::base::ordered::Ordered as _;
+use crate::base::phone::E164;
 use crate::base::setting::SettingError;
 use crate::ports::{HttpReply, Port};
 
@@ -73,6 +74,23 @@ pub trait Carrier: Port {
     /// Interprets the response to [`Carrier::hang_up`]: a call that has already ended is not an error.
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection>;
 
+    /// The request that connects an answered call to another number instead of the media socket.
+    fn transfer(&self, call: &Transfer<'_>) -> Outgoing;
+
+    /// The document that a carrier fetches from [`Transfer::document_url`] after that request.
+    fn transferring(&self, _to: &E164, _caller_id: Option<&E164>) -> Reply {
+        self.acknowledge()
+    }
+
+    /// Whether the line of a transferred call stays open, with nobody at its other end, once the other number is not reached
+    /// or hangs up.
+    fn keeps_transferred_line(&self) -> bool {
+        false
+    }
+
+    /// The rejection in a response.
+    fn rejection(&self, reply: &HttpReply) -> Rejection;
+
     /// The codec for a new media socket.
     fn media_codec(&self) -> Box<dyn MediaCodec>;
 }
@@ -109,6 +127,38 @@ pub struct Ending<'a> {
     pub command_id: &'a str,
     /// The current time.
     pub now_ms: i64,
+}
+
+/// The parameters of a transfer. Not printable: its URLs contain tokens.
+#[derive(Clone, Copy)]
+pub struct Transfer<'a> {
+    /// The carrier's call id.
+    pub carrier_call_id: &'a str,
+    /// As in [`Ending::region_url`].
+    pub region_url: Option<&'a str>,
+    /// The number to call.
+    pub to: &'a E164,
+    /// Our number in the call; `None` if what the carrier called it is no number.
+    pub our_number: Option<&'a E164>,
+    /// Whether the called person may see the number of the person on the line: they have called, and show it.
+    pub shows_caller: bool,
+    /// Our id of the call.
+    pub call_id: &'a str,
+    /// The URL where a carrier that takes no document with the request fetches it.
+    pub document_url: &'a str,
+    /// The URL for status callbacks.
+    pub status_url: &'a str,
+    /// As in [`Connect::command_id`].
+    pub command_id: &'a str,
+    /// The current time.
+    pub now_ms: i64,
+}
+
+impl Transfer<'_> {
+    /// The number to show, for carriers that else show the caller's.
+    pub fn caller_id(&self) -> Option<&E164> {
+        self.our_number.filter(|_| !self.shows_caller)
+    }
 }
 
 /// The response to a carrier's callback.

@@ -1,7 +1,7 @@
 //! Plivo: Voice API v1, Plivo XML, audio streams.
 //!
 //! Sources: the official server SDKs (`plivo` 4.63.0 for Python, 4.79.0 for Node) for requests, documents and
-//! signatures; plivo.com/docs/voice: `api/calls`, `xml/overview`, `concepts/callbacks`,
+//! signatures; plivo.com/docs/voice: `api/calls`, `api/calls/transfer`, `xml/overview`, `xml/dial`, `concepts/callbacks`,
 //! `concepts/signature-validation`, `troubleshooting/hangup-causes`; plivo.com/docs/voice-agents/audio-streaming.
 //!
 //! A call has two ids. The response to an order has a request UUID; callbacks have the call's (`CallUUID`) as well. In every
@@ -22,7 +22,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, shared};
+use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::phone::E164;
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
@@ -72,10 +72,6 @@ impl Plivo {
             content_type: body.map(|_| "application/json"),
             body: body.map(Value::to_string).unwrap_or_default().into(),
         }
-    }
-
-    fn rejection(&self, reply: &HttpReply) -> Rejection {
-        shared::rejection(reply.status, None, &self.complaint(reply))
     }
 
     /// Plivo's error message: `error` is a text or an object that names fields. There are no codes.
@@ -164,6 +160,23 @@ impl Carrier for Plivo {
             200..=299 | 404 => Ok(()),
             _ => Err(self.rejection(reply)),
         }
+    }
+
+    /// Plivo takes no document with the request: it fetches it, and then leaves the stream.
+    fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
+        let id = utf8_percent_encode(call.carrier_call_id, IN_PATH);
+        let body = json!({"legs": "aleg", "aleg_url": call.document_url, "aleg_method": "POST"});
+        self.request("POST", &format!("Call/{id}/"), Some(&body))
+    }
+
+    fn transferring(&self, to: &E164, caller_id: Option<&E164>) -> Reply {
+        let caller_id =
+            caller_id.map(|number| format!(r#" callerId="{}""#, digits(number))).unwrap_or_default();
+        document(&format!("<Dial{caller_id}><Number>{}</Number></Dial>", digits(to)))
+    }
+
+    fn rejection(&self, reply: &HttpReply) -> Rejection {
+        shared::rejection(reply.status, None, &self.complaint(reply))
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {

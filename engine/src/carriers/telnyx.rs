@@ -1,6 +1,6 @@
 //! Telnyx's Call Control API: JSON over REST, JSON webhooks signed with Ed25519, and separate commands instead of documents.
 //!
-//! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup}` and their
+//! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup,transfer}` and their
 //! parameter types, `lib/webhook_verification.py`), and developers.telnyx.com (API reference "Call Commands", "API
 //! error codes", "Voice API Webhooks", "Stream call media over WebSocket").
 mod causes;
@@ -19,7 +19,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, shared};
+use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
@@ -172,6 +172,29 @@ impl Carrier for Telnyx {
             true => Ok(()),
             false => Err(rejection),
         }
+    }
+
+    fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
+        let mut body = json!({
+            "to": call.to,
+            "command_id": call.command_id,
+            // Of the other leg, too: nobody else says that it was not reached.
+            "webhook_url": call.status_url,
+            "webhook_url_method": "POST",
+            "custom_headers": [{"name": "X-Sidetone-Call-Id", "value": call.call_id}],
+        });
+        if let Some(number) = call.our_number {
+            body["from"] = json!(number);
+        }
+        self.command(call.carrier_call_id, "transfer", &body)
+    }
+
+    fn keeps_transferred_line(&self) -> bool {
+        true
+    }
+
+    fn rejection(&self, reply: &HttpReply) -> Rejection {
+        causes::rejection(reply)
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {

@@ -1,7 +1,7 @@
 //! Twilio: its REST API of 2010-04-01, TwiML, Media Streams.
 //!
 //! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and its pages
-//! "Call resource", "TwiML: Stream", "TwiML: Reject", "Media Streams: WebSocket messages", "Webhooks security" and "Error and
+//! "Call resource", "TwiML: Stream", "TwiML: Reject", "TwiML: Dial", "Media Streams: WebSocket messages", "Webhooks security" and "Error and
 //! warning dictionary".
 //!
 //! For an incoming call, Twilio requests the number's voice URL and reports progress to the number's "call status changes"
@@ -21,7 +21,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, shared};
+use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
@@ -112,7 +112,7 @@ impl Carrier for Twilio {
                 None => Placed::Unknown(format!("HTTP {} without a call SID", reply.status)),
             },
             408 | 500.. => Placed::Unknown(Problem::of(reply).words(reply.status)),
-            _ => Placed::Rejected(Problem::of(reply).rejection(reply.status)),
+            _ => Placed::Rejected(self.rejection(reply)),
         }
     }
 
@@ -153,6 +153,17 @@ impl Carrier for Twilio {
             _ if problem.code == Some(causes::CALL_IS_OVER) => Ok(()),
             status => Err(problem.rejection(status)),
         }
+    }
+
+    /// The new document takes the place of the one that connects the media socket, which Twilio closes.
+    fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
+        let caller_id = call.caller_id().map(|number| format!(r#" callerId="{number}""#)).unwrap_or_default();
+        let twiml = response(&format!("<Dial{caller_id}><Number>{}</Number></Dial>", call.to));
+        self.post(&format!("Calls/{}.json", path_segment(call.carrier_call_id)), &[("Twiml", &twiml)])
+    }
+
+    fn rejection(&self, reply: &HttpReply) -> Rejection {
+        Problem::of(reply).rejection(reply.status)
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {

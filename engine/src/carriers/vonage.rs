@@ -20,7 +20,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, shared};
+use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::base::text::truncate;
 use crate::carriers::CarrierName;
@@ -109,6 +109,12 @@ impl Vonage {
         }
     }
 
+    fn call_url(&self, carrier_call_id: &str, region_url: Option<&str>) -> String {
+        const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+        let id = utf8_percent_encode(carrier_call_id, ID);
+        format!("{}/v1/calls/{id}", self.region(region_url))
+    }
+
     /// The base URL of requests about a call: a call exists only in its region. The region's URL comes from a callback and
     /// receives a token, so it is used only if it is Vonage's.
     fn region(&self, region_url: Option<&str>) -> String {
@@ -187,9 +193,7 @@ impl Carrier for Vonage {
     }
 
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
-        const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
-        let id = utf8_percent_encode(call.carrier_call_id, ID);
-        let url = format!("{}/v1/calls/{id}", self.region(call.region_url));
+        let url = self.call_url(call.carrier_call_id, call.region_url);
         self.request("PUT", url, &json!({"action": "hangup"}), call.command_id, call.now_ms)
     }
 
@@ -198,6 +202,17 @@ impl Carrier for Vonage {
             200..=299 | 404 => Ok(()),
             _ => Err(rejection(reply)),
         }
+    }
+
+    fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
+        let document = documents::dial(call.to, call.our_number);
+        let body = json!({"action": "transfer", "destination": {"type": "ncco", "ncco": document}});
+        let url = self.call_url(call.carrier_call_id, call.region_url);
+        self.request("PUT", url, &body, call.command_id, call.now_ms)
+    }
+
+    fn rejection(&self, reply: &HttpReply) -> Rejection {
+        rejection(reply)
     }
 
     fn media_codec(&self) -> Box<dyn MediaCodec> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, ToolId};
 use crate::base::json_text::JsonText;
+use crate::conversation::transfer::{TRANSFER_TOOL, Transfer, transfer_tool};
 use crate::conversation::{Knowledge, ToolSpec};
 use crate::speech::options::SpeechOptions;
 
@@ -40,6 +41,12 @@ pub struct AssistantSnapshot {
     /// Whether its calls are recorded.
     #[serde(default = "recorded")]
     pub record: bool,
+    /// Whether its model can press keys in outbound telephone calls.
+    #[serde(default)]
+    pub keys: bool,
+    /// Whom it can hand a call over to.
+    #[serde(default)]
+    pub transfers: Vec<Transfer>,
     /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.
@@ -60,7 +67,14 @@ impl AssistantSnapshot {
             description: tool.description.clone(),
             parameters: tool.parameters.clone(),
         };
-        self.tools.iter().map(spec).collect()
+        let attached = self.tools.iter().map(spec);
+        let transfer = (!self.transfers.is_empty()).then(|| transfer_tool(&self.transfers));
+        attached.chain(transfer).collect()
+    }
+
+    /// Whether a call of this tool hands the conversation over to a person.
+    pub fn hands_over_with(&self, tool: &str) -> bool {
+        tool == TRANSFER_TOOL && !self.transfers.is_empty()
     }
 }
 

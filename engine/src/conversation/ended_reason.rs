@@ -9,6 +9,8 @@ crate::words! {
         UserHungUp = "user_hung_up",
         /// The assistant's side closed the conversation.
         AssistantEnded = "assistant_ended",
+        /// The assistant handed the call over to a person.
+        Transferred = "transferred",
         /// The user stayed silent each time it was their turn.
         Silence = "silence",
         /// The conversation reached its limit of turns.
@@ -53,10 +55,10 @@ crate::words! {
 }
 
 impl EndedReason {
-    /// Whether one of the two sides ended the conversation.
+    /// Whether one of the two sides ended the conversation, or the assistant handed it over.
     #[must_use]
     pub const fn is_proper(self) -> bool {
-        matches!(self, Self::UserHungUp | Self::AssistantEnded)
+        matches!(self, Self::UserHungUp | Self::AssistantEnded | Self::Transferred)
     }
 
     /// Whether a call with this reason was not answered.
@@ -88,7 +90,9 @@ impl EndedReason {
     #[must_use]
     pub const fn fault(self) -> CallFault {
         match self {
-            Self::UserHungUp | Self::AssistantEnded | Self::HungUpByRequest => CallFault::None,
+            Self::UserHungUp | Self::AssistantEnded | Self::Transferred | Self::HungUpByRequest => {
+                CallFault::None
+            }
             Self::NoAnswer | Self::Busy | Self::Declined | Self::Canceled => CallFault::None,
             Self::Silence | Self::Unreachable => CallFault::Caller,
             Self::ToolLoop | Self::AssistantRepeating => CallFault::Assistant,

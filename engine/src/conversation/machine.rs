@@ -1,5 +1,6 @@
 //! The state machine of a conversation.
 mod filler;
+mod keys;
 mod messages;
 mod record;
 mod setup;
@@ -39,8 +40,8 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///
 /// # let setup = ConversationSetup {
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
-/// #     knowledge: vec![].into(), tools: vec![].into(), seed: 7, limits: Default::default(), is_spoken: false,
-/// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), filler: String::new(),
+/// #     knowledge: vec![].into(), tools: vec![].into(), has_transfers: false, seed: 7, limits: Default::default(), is_spoken: false,
+/// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), keys: false, filler: String::new(),
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -66,7 +67,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///                 text: "the tool's response".into(),
 ///                 is_error: false,
 ///             }),
-///             Output::Ended { .. } => {}
+///             Output::PressKeys { .. } | Output::Ended { .. } => {}
 ///         }
 ///     }
 /// }
@@ -209,6 +210,7 @@ impl Conversation {
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
             Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
             Input::Keys { keys, duration_ms, silence_ms } => self.keys(keys, duration_ms, silence_ms),
+            Input::KeysPressed { id, pressed } => self.keys_pressed(&id, pressed),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
             Input::BrokeOff { heard_permille } => self.broke_off(heard_permille),
             Input::Heard { row, chars } => self.heard(row, chars),
@@ -230,6 +232,7 @@ impl Conversation {
         if self.offset_ms >= self.setup.limits.duration_ms_max && self.ended().is_none() {
             self.end(EndedReason::DurationLimit);
         }
+        self.release_transfer();
     }
 
     /// The next output; `None` until the next [`handle`](Self::handle).
@@ -245,7 +248,10 @@ impl Conversation {
         }
         match self.state {
             State::Thinking => self.outputs.push_back(Output::AskModel { request: self.requests }),
-            State::Calling => self.outputs.extend(self.pending.iter().map(PendingToolCall::output)),
+            State::Calling => {
+                let sent = self.pending.iter().filter(|call| !call.is_held);
+                self.outputs.extend(sent.map(PendingToolCall::output));
+            }
             State::New | State::Listening | State::Ended { .. } => {}
         }
     }
@@ -513,5 +519,7 @@ mod replay_tests;
 mod speech_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transfer_tests;
 #[cfg(test)]
 mod writing_tests;

@@ -4,14 +4,17 @@
 mod configuration;
 mod ended_reason;
 pub mod input_log;
+pub mod keys;
 mod limits;
 mod machine;
 mod model_turn;
 mod outcome;
 pub mod transcript;
+mod transfer;
 
 pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
+pub use keys::SEND_KEYS;
 pub use limits::{
     ConversationLimits, DURATION_MS_MAX, FILLER_AFTER_MS, NOTES_MAX, REPEATS_MAX, SILENCES_MAX,
     TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX,
@@ -20,3 +23,4 @@ pub use limits::{
 pub use machine::{Conversation, ConversationSetup, Input, Output, Party, WaitingFor};
 pub use model_turn::{AssistantReply, AssistantTurn, Knowledge, Message, ToolRequest, ToolSpec};
 pub use outcome::{CallFault, Outcome, Sentiment};
+pub use transfer::{TRANSFER_TOOL, Transfer};

@@ -37,8 +37,11 @@ pub struct TranscriptRow {
     /// Whether the line was cut off, because the user interrupted it (barge-in) or the call ended: `text` then has only the
     /// part that was heard.
     pub interrupted: bool,
-    /// The complete line if it was cut off; otherwise null.
+    /// The complete line if it was cut off, or is still being said; otherwise null.
     pub intended_text: Option<String>,
+    /// True while the assistant is still saying the line: `text` has what was heard so far. Rows of a call in progress only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_progress: bool,
     /// The tool's name (tool rows only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
@@ -67,6 +70,7 @@ impl TranscriptRow {
             end_ms,
             interrupted: false,
             intended_text: None,
+            in_progress: false,
             tool_name: None,
             tool_call_id: None,
             arguments: None,

@@ -196,8 +196,9 @@ fn list(schema: &Value, values: &[&str]) -> Option<Value> {
     let items = &schema["items"];
     let entries: Vec<&str> = match values {
         [one] if one.trim_start().starts_with('[') => {
-            if let Ok(value @ Value::Array(_)) = json::read(one.trim().as_bytes()) {
-                return Some(value);
+            if let Ok(Value::Array(mut rows)) = json::read(one.trim().as_bytes()) {
+                rows.iter_mut().for_each(|row| join_numbers(items, row));
+                return Some(Value::Array(rows));
             }
             vec![one]
         }
@@ -206,6 +207,17 @@ fn list(schema: &Value, values: &[&str]) -> Option<Value> {
     };
     let filled = entries.into_iter().map(str::trim).filter(|entry| !entry.is_empty());
     Some(Value::Array(filled.filter_map(|entry| convert(items, &[entry])).collect()))
+}
+
+/// Telephone numbers in a row of a list, as people write them.
+fn join_numbers(schema: &Value, row: &mut Value) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if field["pattern"] == E164_PATTERN
+            && let Some(Value::String(text)) = row.get_mut(name)
+        {
+            *text = E164::without_separators(text);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -328,6 +340,17 @@ mod tests {
         assert_eq!(read(&[("events", "")]), json!({"events": []}));
         assert_eq!(read(&[("evaluations", r#"[{"kind": "x"}]"#)]), json!({"evaluations": [{"kind": "x"}]}));
         assert_eq!(read(&[("evaluations", r#"{"kind": "x"}"#)]), json!({"evaluations": [{"kind": "x"}]}));
+    }
+
+    #[test]
+    fn numbers_in_rows_are_written_as_people_write_them() {
+        let number = json!({"type": "string", "pattern": E164_PATTERN});
+        let items = json!({"type": "object", "properties": {"name": {"type": "string"}, "number": number}});
+        let schema = json!({"properties": {"transfers": {"type": "array", "items": items}}});
+        let typed = r#"[{"name": "+1 (Sales)", "number": "+44 (20) 7183-8750"}, 7]"#;
+        let (read, _) = body(&schema, &[("transfers", typed)]);
+        let expected = json!([{"name": "+1 (Sales)", "number": "+442071838750"}, 7]);
+        assert_eq!(read["transfers"], expected);
     }
 
     #[test]

@@ -303,6 +303,7 @@ pub(super) async fn run(
         None => None,
     };
     let raw = Raw {
+        after_event: 0,
         path,
         query: Map::new(),
         body,

@@ -227,6 +227,7 @@ async fn run_read(
         sent.insert("after".to_owned(), text.into());
     }
     let raw = Raw {
+        after_event: 0,
         path,
         query: sent,
         body: None,

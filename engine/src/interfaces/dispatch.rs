@@ -11,6 +11,7 @@ use crate::interfaces::generated::RequestSchemas;
 use crate::live;
 use crate::operations::all_problems;
 use crate::operations::context::{Context, Identity};
+use crate::operations::following::Follow;
 use crate::operations::operation::{Effects, File, Input, Next, Operation, Output};
 use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
@@ -29,6 +30,8 @@ pub struct Raw {
     pub if_revision: Option<i64>,
     /// Idempotency-Key.
     pub idempotency_key: Option<String>,
+    /// Last-Event-ID; 0 without it.
+    pub after_event: i64,
     /// Whether texts are converted into what the schema asks for.
     pub strictness: Strictness,
     /// What is already known to be wrong.
@@ -47,6 +50,8 @@ pub struct Answer {
     pub replayed: bool,
     /// What is sent in place of a body.
     pub file: Option<Box<File>>,
+    /// What is followed: a stream of events is sent in place of the body.
+    pub follow: Option<Follow>,
     /// Where a list continues.
     pub next: Option<Next>,
     /// Whether the body has a secret in it that is shown only this once.
@@ -108,7 +113,8 @@ async fn run(
                     return Err(error.into());
                 }
                 let Stored { status, body, etag, reveal } = *stored;
-                return answer(context, Output { status, body, etag, reveal, file: None, next: None }, true);
+                let output = Output { etag, reveal, ..Output::stored(status, body) };
+                return answer(context, output, true);
             }
             Err(fault) => return Err(fault),
         }
@@ -153,7 +159,7 @@ fn checked(
         None => None,
     };
     context.set_idempotency(idempotency);
-    Ok(Input { path, query, body, if_revision: raw.if_revision })
+    Ok(Input { path, query, body, if_revision: raw.if_revision, after_event: raw.after_event })
 }
 
 /// The error with the other problems of the body.
@@ -244,13 +250,13 @@ fn checked_query(
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {
-    let Output { status, body, etag, reveal, file, next } = output;
+    let Output { status, body, etag, reveal, file, follow, next } = output;
     let reveals = reveal.is_some();
     let body = match (body, reveal) {
         (Some(body), Some(reveal)) => Some(with_secret(context, &body, &reveal)?),
         (body, _) => body,
     };
-    Ok(Answer { status, body, etag, replayed, file, next, reveals })
+    Ok(Answer { status, body, etag, replayed, file, follow, next, reveals })
 }
 
 fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<String, Fault> {

@@ -10,4 +10,6 @@ pub(crate) use admission::begin;
 pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
 pub(crate) use bodies::Bodies;
 pub use bodies::Room;
-pub use prepared_response::{BlobResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace};
+pub use prepared_response::{
+    BlobResponse, EventsResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace,
+};

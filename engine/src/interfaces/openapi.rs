@@ -122,6 +122,13 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
             "schema": {"type": "string"},
         }));
     }
+    if operation.success == Success::Events {
+        parameters.push(json!({
+            "name": "Last-Event-ID", "in": "header",
+            "description": "The `id` of the last event that you have received: the stream begins after it.",
+            "schema": {"type": "string", "pattern": "^(0|[1-9][0-9]{0,14})?$"},
+        }));
+    }
     if operation.takes_idempotency_key() {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
@@ -141,6 +148,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         Success::Created => "Success: something was created or started. The body describes it.",
         Success::Empty => "Success. The response has no body.",
         Success::Audio => "The complete recording, a WAV file.",
+        Success::Events => "The events, each with `id`, `event` and `data` (JSON), as they come. Comments (lines that begin with a colon) keep the connection alive.",
     }});
     let mut revised = false;
     if let Some(response) = operation.response {
@@ -159,6 +167,13 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         responses.insert(
             "304".to_owned(),
             json!({"description": "The recording has not changed. Without a body."}),
+        );
+    }
+    if operation.success == Success::Events {
+        success["content"] = json!({"text/event-stream": {}});
+        responses.insert(
+            "204".to_owned(),
+            json!({"description": "It has ended, and `Last-Event-ID` is its last event. Without a body."}),
         );
     }
     responses.insert(operation.success.status().to_string(), success);

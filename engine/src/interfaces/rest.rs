@@ -16,7 +16,8 @@ use crate::interfaces::dispatch::{self, Answer, Raw};
 use crate::interfaces::host::response_budget;
 use crate::interfaces::range::{self, Wanted};
 use crate::operations::context::Context;
-use crate::operations::operation::{File, Next, Operation};
+use crate::operations::following::{Follow, Follower};
+use crate::operations::operation::{File, Next, Operation, Success};
 use crate::operations::validate::Strictness;
 use crate::ports::Incoming;
 use crate::ports::blobs::{ByteRange, Slice};
@@ -52,9 +53,14 @@ pub async fn handle_as(
     };
     match outcome {
         Ok(mut answer) => {
-            let mut response = match answer.file.take() {
-                Some(file) => send(*file, request.method(), request.headers(), request_id),
-                None => respond(answer, &api.services().config().base_url, request.uri()),
+            let sent = match (answer.file.take(), answer.follow.take()) {
+                (Some(file), _) => Ok(send(*file, request.method(), request.headers(), request_id)),
+                (None, Some(follow)) => events(&context, follow, request.method()),
+                (None, None) => Ok(respond(answer, &api.services().config().base_url, request.uri())),
+            };
+            let mut response = match sent {
+                Ok(response) => response,
+                Err(fault) => return api.refuse(fault, incoming, now_ms, request_id),
             };
             response_budget::answered(&mut response, &context);
             with_incident(response, context.incident.take())
@@ -91,9 +97,27 @@ fn read(
             }
             _ => None,
         },
+        after_event: if operation.success == Success::Events { last_event_id(headers)? } else { 0 },
         strictness: Strictness::Strict,
         problems: Vec::new(),
     })
+}
+
+/// Ids of events have at most 15 digits.
+const LAST_EVENT_ID_END: i64 = 1_000_000_000_000_000;
+
+/// The id of the last event that the client has; 0 without one.
+fn last_event_id(headers: &HeaderMap) -> Result<i64, Error> {
+    // Some hosts drop empty headers.
+    let value = headers.get("last-event-id").filter(|value| !value.is_empty());
+    let Some(value) = value else { return Ok(0) };
+    match value.to_str().ok().and_then(|text| whole_number::revision(&text.trim().into())) {
+        Some(id) if id < LAST_EVENT_ID_END => Ok(id),
+        _ => {
+            let message = "takes the `id` of an event that you have received, such as 7";
+            Err(Error::fields(Code::InvalidParameter, &[FieldProblem::new("Last-Event-ID", message)]))
+        }
+    }
 }
 
 fn query(text: &str) -> Result<Map<String, Value>, Error> {
@@ -207,6 +231,18 @@ fn send(file: File, method: &Method, headers: &HeaderMap, request_id: &RequestId
     response
 }
 
+/// The head of a response whose body is a stream of events.
+fn events(context: &Context, follow: Follow, method: &Method) -> Result<Response<Bytes>, Fault> {
+    let mut response = empty_response(StatusCode::OK);
+    set(&mut response, header::CONTENT_TYPE, "text/event-stream");
+    // nginx would keep the events until it has a buffer of them.
+    set(&mut response, HeaderName::from_static("x-accel-buffering"), "no");
+    if *method == Method::GET {
+        response.extensions_mut().insert(Follower::admit(context, follow)?);
+    }
+    Ok(response)
+}
+
 fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
@@ -214,7 +250,7 @@ fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
 }
 
 fn respond(answer: Answer, base_url: &str, uri: &Uri) -> Response<Bytes> {
-    let Answer { status, body, etag, replayed, next, file: _, reveals: _ } = answer;
+    let Answer { status, body, etag, replayed, next, file: _, follow: _, reveals: _ } = answer;
     let mut response = match body {
         Some(body) => json_response(status, Bytes::from(body)),
         None => empty_response(StatusCode::NO_CONTENT),

@@ -82,22 +82,23 @@ impl Found {
 }
 
 async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option<Found>, Fault> {
-    let [live, rows] = call_journal::select(&job.workspace_id, call_id);
+    let [live, rows, turns] = call_journal::select(&job.workspace_id, call_id);
     let reads = [
         calls::select_for(&job.workspace_id, call_id),
         events::subscribers(&job.workspace_id),
         live,
         rows,
+        turns,
         Leg::select(&job.workspace_id, call_id),
         recordings::in_progress(&job.workspace_id, call_id),
     ];
-    let [call, subscribers, live, rows, leg, recording] = services.read(reads).await?;
+    let [call, subscribers, live, rows, turns, leg, recording] = services.read(reads).await?;
     let Some(row) = call.first() else {
         return Ok(None);
     };
     Ok(Some(Found {
         model: row.text("model")?,
-        progress: call_journal::read(&live, &rows)?,
+        progress: call_journal::read(&live, &rows, &turns)?,
         leg: Leg::first(Some(&leg))?,
         subscribers: Subscribers::read(&subscribers)?,
         recorded_ms: recording.first().map(|row| row.integer("duration_ms")).transpose()?,

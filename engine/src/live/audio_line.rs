@@ -43,6 +43,8 @@ pub enum LineInput {
     Say(String),
     /// A part of a line of the assistant, up to the end of a sentence.
     SayPart(String),
+    /// Keys that the assistant presses, after its earlier speech, with the id of the request.
+    Press(String, String),
     /// Something arrived from a speech provider.
     Arrived(SpeechService, ExchangeId, Arrival),
     /// All that has arrived on the line was passed on. Due at [`AudioLine::poll_timeout`], too.
@@ -160,6 +162,7 @@ impl AudioLine {
             LineInput::Answered => self.voice.model_answered(now_ms),
             LineInput::Say(text) => self.voice.say(now_ms, &text),
             LineInput::SayPart(text) => self.voice.say_part(now_ms, &text),
+            LineInput::Press(id, keys) => self.voice.press_keys(now_ms, id, keys),
             LineInput::Arrived(service, id, arrival) => self.voice.arrived(now_ms, service, id, arrival),
             LineInput::Tick => {
                 self.voice.tick(now_ms);
@@ -371,6 +374,9 @@ impl AudioLine {
                 VoiceEvent::Paused => self.events.push_back(PeerEvent::Paused),
                 VoiceEvent::Resumed => self.events.push_back(PeerEvent::Resumed),
                 VoiceEvent::Spoken { until_ms } => self.events.push_back(PeerEvent::Spoken { until_ms }),
+                VoiceEvent::KeysPressed { id, pressed } => {
+                    self.events.push_back(PeerEvent::KeysPressed { id, pressed });
+                }
                 VoiceEvent::Noise => self.events.push_back(PeerEvent::Noise),
                 VoiceEvent::NotUnderstood => self.events.push_back(PeerEvent::NotUnderstood),
                 VoiceEvent::Failed(failure) => {

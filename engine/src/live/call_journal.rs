@@ -1,8 +1,9 @@
-//! The journal of a live conversation, from which its call can be ended after a crash.
-use serde_json::json;
+//! The journal of a live conversation, from which its call can be ended after a crash, and which whoever follows the call
+//! reads: each entry has the number of the change that wrote it last.
+use serde_json::{Value, json};
 
 use crate::base::ids::{CallId, WorkspaceId};
-use crate::base::limits::STATEMENT_LIST_BYTES_MAX;
+use crate::base::limits::{CALL_TURNS_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
@@ -20,27 +21,29 @@ pub struct CallProgress {
     pub spent: Cost,
     /// The transcript so far.
     pub transcript: Vec<TranscriptRow>,
-    /// The times of the spoken turns. The journal does not have them: they are lost with the process.
+    /// The times of the spoken turns.
     pub turns: Vec<TurnTimes>,
 }
 
-/// Creates the journal of a call.
+/// Creates the journal of a call, unless there is one.
 pub fn open(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
     sql!(
-        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (:call_id, :workspace_id, 0, :spent)",
+        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent) VALUES (:call_id, :workspace_id, 0, :spent)
+         ON CONFLICT DO NOTHING",
         workspace_id = workspace_id,
         call_id = call_id,
         spent = json!(Cost::default()).to_string()
     )
 }
 
-/// Adds rows and updates the progress.
+/// Adds rows and turns and updates the progress.
 pub fn save(
     workspace_id: &WorkspaceId,
     call_id: &CallId,
     offset_ms: i64,
     spent: Cost,
     rows: &[TranscriptRow],
+    turns: &[TurnTimes],
 ) -> Vec<Statement> {
     let mut statements = vec![sql!(
         "UPDATE live_calls SET offset_ms = :offset_ms, spent = :spent WHERE workspace_id = :workspace_id AND call_id = :call_id",
@@ -50,14 +53,13 @@ pub fn save(
         spent = json!(spent).to_string()
     )];
     statements.extend(save_rows(workspace_id, call_id, rows));
+    statements.extend(Entries::Turns.save(workspace_id, call_id, turns.iter().map(|turn| json!(turn))));
     statements
 }
 
-/// Inserts or replaces rows, each as it would be if the process died now: of a line being spoken, the part that was
-/// heard. Does nothing if the call has ended meanwhile.
+/// Inserts or replaces rows: of a line being spoken, the part that was heard. Does nothing if the call has ended meanwhile.
 pub fn save_rows(workspace_id: &WorkspaceId, call_id: &CallId, rows: &[TranscriptRow]) -> Vec<Statement> {
-    let contents = rows.iter().map(|row| json!(row).to_string());
-    lists(contents).iter().map(|list| insert(workspace_id, call_id, list)).collect()
+    Entries::Rows.save(workspace_id, call_id, rows.iter().map(|row| json!(row)))
 }
 
 /// Splits entries into lists that fit into one statement.
@@ -75,55 +77,123 @@ pub(crate) fn lists(entries: impl IntoIterator<Item = String>) -> Vec<Vec<String
     lists
 }
 
-fn insert(workspace_id: &WorkspaceId, call_id: &CallId, list: &[String]) -> Statement {
-    sql!(
-        "INSERT INTO live_call_rows (workspace_id, call_id, place, content)
-         SELECT :workspace_id, :call_id, json_extract(value, '$.index'), value FROM json_each(:rows)
-         WHERE EXISTS (SELECT 1 FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id)
-         ON CONFLICT DO UPDATE SET content = excluded.content",
-        workspace_id = workspace_id,
-        call_id = call_id,
-        rows = json!(list).to_string()
-    )
+/// What a journal keeps entry by entry.
+#[derive(Clone, Copy)]
+enum Entries {
+    /// Rows of the transcript, by their index.
+    Rows,
+    /// Turns, by the end of the caller's speech: the first of many are dropped, so their index changes.
+    Turns,
 }
 
-/// Reads the journal: two statements for [`read`].
-pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
+impl Entries {
+    const fn table(self) -> &'static str {
+        match self {
+            Self::Rows => "live_call_rows",
+            Self::Turns => "live_call_turns",
+        }
+    }
+
+    const fn place(self) -> &'static str {
+        match self {
+            Self::Rows => "$.index",
+            Self::Turns => "$.end_of_speech_ms",
+        }
+    }
+
+    /// Inserts or replaces entries. Each that is new or differs gets the number of a change of its own.
+    fn save(
+        self,
+        workspace_id: &WorkspaceId,
+        call_id: &CallId,
+        entries: impl Iterator<Item = Value>,
+    ) -> Vec<Statement> {
+        let (table, place) = (self.table(), self.place());
+        let save = |list: Vec<String>| {
+            let insert = sql!(
+                format!(
+                    "INSERT INTO {table} (workspace_id, call_id, place, content, change)
+                     SELECT l.workspace_id, l.call_id, json_extract(value, '{place}'), value, l.changes + 1 + key
+                     FROM json_each(:entries) CROSS JOIN live_calls AS l
+                     WHERE l.workspace_id = :workspace_id AND l.call_id = :call_id
+                     ON CONFLICT DO UPDATE SET content = excluded.content, change = excluded.change
+                     WHERE content <> excluded.content"
+                ),
+                workspace_id = workspace_id,
+                call_id = call_id,
+                entries = json!(list).to_string()
+            );
+            let count = sql!(
+                "UPDATE live_calls SET changes = changes + CAST(:count AS INTEGER)
+                 WHERE workspace_id = :workspace_id AND call_id = :call_id",
+                workspace_id = workspace_id,
+                call_id = call_id,
+                count = i64::try_from(list.len()).unwrap_or(i64::MAX)
+            );
+            [insert, count]
+        };
+        lists(entries.map(|entry| entry.to_string())).into_iter().flat_map(save).collect()
+    }
+
+    /// The entries, in their order.
+    fn select(self, workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
+        let table = self.table();
+        sql!(
+            format!(
+                "SELECT content FROM {table} WHERE workspace_id = :workspace_id AND call_id = :call_id ORDER BY place"
+            ),
+            workspace_id = workspace_id,
+            call_id = call_id
+        )
+    }
+
+    fn delete(self, workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
+        let table = self.table();
+        sql!(
+            format!("DELETE FROM {table} WHERE workspace_id = :workspace_id AND call_id = :call_id"),
+            workspace_id = workspace_id,
+            call_id = call_id
+        )
+    }
+}
+
+/// Reads the journal: three statements for [`read`].
+pub fn select(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 3] {
     [
         sql!(
             "SELECT offset_ms, spent FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id",
             workspace_id = workspace_id,
             call_id = call_id
         ),
-        sql!(
-            "SELECT content FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id ORDER BY place",
-            workspace_id = workspace_id,
-            call_id = call_id
-        ),
+        Entries::Rows.select(workspace_id, call_id),
+        Entries::Turns.select(workspace_id, call_id),
     ]
 }
 
 /// Reads the rows of [`select`].
-pub fn read(live: &Rows, rows: &Rows) -> Result<CallProgress, DatabaseError> {
+pub fn read(live: &Rows, rows: &Rows, turns: &Rows) -> Result<CallProgress, DatabaseError> {
     let Some(live) = live.first() else {
         return Ok(CallProgress::default());
     };
-    let transcript: Vec<TranscriptRow> =
+    let mut transcript: Vec<TranscriptRow> =
         rows.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?;
+    // Whatever was being said was cut off when the process died.
+    for row in transcript.iter_mut().filter(|row| row.in_progress) {
+        (row.in_progress, row.interrupted) = (false, true);
+    }
+    let mut turns: Vec<TurnTimes> = turns.iter().map(|row| row.json("content")).collect::<Result<_, _>>()?;
+    turns.drain(..turns.len().saturating_sub(CALL_TURNS_MAX));
     // A line being spoken is written more often than the rest.
     let last_row_ms = transcript.iter().map(|row| row.end_ms).max().unwrap_or(0);
     let offset_ms = live.integer("offset_ms")?.max(last_row_ms);
-    Ok(CallProgress { offset_ms, spent: live.json("spent")?, transcript, turns: Vec::new() })
+    Ok(CallProgress { offset_ms, spent: live.json("spent")?, transcript, turns })
 }
 
 /// Deletes the journal of an ended call, which contains everything in it.
-pub fn delete(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 2] {
+pub fn delete(workspace_id: &WorkspaceId, call_id: &CallId) -> [Statement; 3] {
     [
-        sql!(
-            "DELETE FROM live_call_rows WHERE workspace_id = :workspace_id AND call_id = :call_id",
-            workspace_id = workspace_id,
-            call_id = call_id
-        ),
+        Entries::Rows.delete(workspace_id, call_id),
+        Entries::Turns.delete(workspace_id, call_id),
         sql!(
             "DELETE FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id",
             workspace_id = workspace_id,

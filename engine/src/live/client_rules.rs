@@ -115,7 +115,7 @@ impl ClientRules {
         }
         messages.push(as_message(&ServerMessage::CallEnded { call_id, ended_reason: reason, duration_ms }));
         let (code, reason) = self.close.code_and_reason();
-        Farewell { messages, code, reason }
+        Farewell { messages, code, reason, ..Farewell::ended() }
     }
 
     /// The last messages of one that is not.
@@ -123,7 +123,7 @@ impl ClientRules {
         self.close = Close::Internal;
         let message = "An internal error occurred, so the conversation ends here.".to_owned();
         let (code, reason) = self.close.code_and_reason();
-        Farewell { messages: vec![error("internal", message)], code, reason }
+        Farewell { messages: vec![error("internal", message)], code, reason, ..Farewell::ended() }
     }
 
     fn stop(&mut self, close: Close, fault: CallFault) -> PeerEvent {

@@ -7,7 +7,9 @@ mod held;
 mod on_phone;
 mod question;
 mod recording;
+mod saving;
 mod saying;
+mod transfer;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -20,15 +22,15 @@ use futures_util::stream::FuturesUnordered;
 use early::Early;
 use question::Thinking;
 use saying::Said;
+use transfer::Transferring;
 
 use self::recording::RecordingWriter;
 use super::admission::Growth;
 use super::asking::Asked;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
-use super::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
-use super::{call_inputs, call_journal};
-use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
+use super::tool_calls::{ToolAnswer, ToolCall, ToolCaller};
+use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
 use crate::config::Talking;
 use crate::conversation::input_log::InputLog;
@@ -36,12 +38,12 @@ use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, WaitingFor,
 };
-use crate::live::telephony::leg::Leg;
+use crate::live::telephony::transfer::Transferred;
 use crate::ports::BoxFuture;
-use crate::ports::statement::Statement;
 use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
+use crate::speech::turn_times::TurnTimes;
 use crate::storage::calls::Call;
 use crate::storage::cost::Cost;
 use crate::storage::fault::Fault;
@@ -62,6 +64,8 @@ enum Done {
         is_cut_short: bool,
     },
     Tool(ToolAnswer),
+    /// The carrier has answered a request to hand the call over, of the tool call with this id.
+    Transfer(String, Result<Transferred, Fault>),
 }
 
 enum Event {
@@ -79,6 +83,8 @@ pub(super) struct Drive<'a> {
     /// The latest request to the model; a new one replaces it.
     thinking: Option<Thinking<'a>>,
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
+    /// The request that hands the call over.
+    transferring: Option<Transferring<'a>>,
     /// A request that was made before the user's turn has ended.
     early: Option<Early<'a>>,
     /// How many such requests this turn had.
@@ -95,6 +101,8 @@ pub(super) struct Drive<'a> {
     cut_rows: Vec<usize>,
     /// The number of transcript rows stored in their current form.
     saved_rows: usize,
+    /// The times of the latest turns, as they are stored.
+    saved_turns: Vec<TurnTimes>,
     /// When the lease is extended next.
     extend_lease_at_ms: i64,
     /// When the call's leg is read next.
@@ -122,7 +130,8 @@ impl<'a> Drive<'a> {
             instructions: session.instructions.clone(),
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
-            tools: assistant.specs().clone(),
+            tools: session.tools().clone(),
+            has_transfers: !assistant.transfers.is_empty(),
             seed: session.run.as_ref().map_or_else(|| seed(session), |run| run.seed),
             limits: ConversationLimits {
                 duration_ms_max: session.max_duration_ms,
@@ -136,6 +145,7 @@ impl<'a> Drive<'a> {
             apology: session.apology(),
             still_there: session.still_there().to_owned(),
             not_understood: session.not_understood().to_owned(),
+            keys: session.offers_keys(),
             filler: assistant.speech.filler.clone(),
         };
         Self {
@@ -146,6 +156,7 @@ impl<'a> Drive<'a> {
             conversation: Conversation::new(setup),
             thinking: None,
             calling: FuturesUnordered::new(),
+            transferring: None,
             early: None,
             early_questions: 0,
             spent: Cost::default(),
@@ -155,6 +166,7 @@ impl<'a> Drive<'a> {
             said: Said::default(),
             cut_rows: Vec::new(),
             saved_rows: 0,
+            saved_turns: Vec::new(),
             extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
             check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
             save_heard_at_ms: now_ms,
@@ -183,8 +195,13 @@ impl<'a> Drive<'a> {
         outcome
     }
 
-    /// Runs until the conversation has ended.
-    async fn converse(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
+    /// Runs until the conversation has ended. Boxed, because two callers would have a copy of all of it each: 20 KB of the
+    /// Worker.
+    fn converse<'b>(&'b mut self, peer: &'b mut dyn Peer) -> BoxFuture<'b, Result<(), Fault>> {
+        Box::pin(self.talk(peer))
+    }
+
+    async fn talk(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let call = Call::of(&self.session.call, None, None)?;
         let mut opened = peer.open(&call).await;
         if self.session.on_phone {
@@ -205,8 +222,7 @@ impl<'a> Drive<'a> {
             }
         }
         self.handle(Input::Start);
-        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
-        peer.begin(started_ms, recordings::segment_ms(&self.session.services));
+        peer.begin(self.started_ms(), recordings::segment_ms(&self.session.services));
         if let Err(event) = opened {
             self.peer_event(event, &*peer);
         }
@@ -222,16 +238,21 @@ impl<'a> Drive<'a> {
                 self.speech_failed(failure);
             }
             match event {
+                Event::Done(Done::Transfer(id, transferred)) => self.transferred(id, transferred?),
                 Event::Done(done) => {
                     let has_answered = match &done {
                         Done::Began => true,
                         Done::Model { asked, .. } => asked.answer.is_ok(),
-                        Done::Text { .. } | Done::Tool(_) => false,
+                        Done::Text { .. } | Done::Tool(_) | Done::Transfer(..) => false,
                     };
                     if has_answered {
                         peer.model_answered();
                     }
                     self.completed(done);
+                }
+                // Of a transferred call, it is no news.
+                Event::PeerEvent(event) if event.is_the_end() && self.ended_by_transfer().await? => {
+                    self.is_connection_over = true;
                 }
                 Event::PeerEvent(PeerEvent::Broke) => {
                     let event = self.why_broken().await?;
@@ -246,13 +267,14 @@ impl<'a> Drive<'a> {
     /// Carries out the conversation's outputs: notifies the peer, writes the journal, and only then asks models and
     /// calls tools.
     async fn execute_outputs(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
-        let (mut ask, mut calls) = (None, Vec::new());
+        let (mut ask, mut calls, mut keys) = (None, Vec::new(), Vec::new());
         while let Some(output) = self.conversation.poll() {
             match output {
                 // The transcript's rows report these.
                 Output::Say { .. } | Output::Ended { .. } => {}
                 Output::AskModel { request } => ask = Some(request),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+                Output::PressKeys { id, keys: these } => keys.push((id, these)),
             }
         }
         if self.conversation.waiting_for() != WaitingFor::Model {
@@ -274,7 +296,7 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         let heard = peer.heard_permille(self.now_ms());
-        let calls = self.save(calls, &heard).await?;
+        let calls = self.save(calls, &heard, self.turns(&*peer)).await?;
         if self.conversation.ended().is_some() {
             // The carrier has reported the end: a request that nobody waits for costs nothing if it is not made.
             return Ok(());
@@ -282,60 +304,10 @@ impl<'a> Drive<'a> {
         if let Some(request) = ask {
             self.ask(request);
         }
-        for call in calls {
-            self.calling.push(Box::pin(async move { Done::Tool(call.make().await) }));
+        self.make(calls);
+        for (id, keys) in keys {
+            peer.press_keys(id, keys).await;
         }
-        Ok(())
-    }
-
-    /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
-    /// batch reads the carrier's reports. Lines being spoken are written as far as they were `heard`, in thousandths.
-    async fn save(&mut self, calls: Vec<ToolCall>, heard: &[u32]) -> Result<Vec<CommittedCall<'a>>, Fault> {
-        let now_ms = self.now_ms();
-        let session = self.session;
-        let saved_rows = self.saved_rows.min(self.conversation.transcript().len());
-        let has_rows = saved_rows < self.conversation.transcript().len();
-        if !has_rows && calls.is_empty() && now_ms < self.extend_lease_at_ms {
-            if now_ms >= self.check_leg_at_ms {
-                self.check_leg().await?;
-            }
-            if now_ms >= self.save_heard_at_ms {
-                self.save_heard(now_ms, heard).await?;
-            }
-            return Ok(Vec::new());
-        }
-        let call = &session.call;
-        let rows = &self.conversation.rows_as_heard(saved_rows, now_ms, heard);
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
-        let mut statements = session.lease.extend(now_ms).to_vec();
-        let offset_ms = self.conversation.offset_ms();
-        statements.extend(call_journal::save(&call.workspace_id, &call.id, offset_ms, self.spent, rows));
-        statements.extend(self.inputs_to_store());
-        statements.extend(self.progress_of_run());
-        let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
-        let committed = self.tools.commit(statements, calls, leg).await?;
-        self.inputs.stored();
-        self.saved_rows = self.conversation.transcript().len();
-        // A crash loses no more than this of what was spoken, recorded and spent.
-        let segment_ms = recordings::segment_ms(&session.services);
-        let pause_ms =
-            if session.is_spoken { segment_ms.min(LIVE_LEASE_EXTEND_MS) } else { LIVE_LEASE_EXTEND_MS };
-        self.extend_lease_at_ms = now_ms + pause_ms;
-        self.apply_leg(Leg::first(committed.rows.first())?);
-        Ok(committed.calls)
-    }
-
-    /// Writes how much of the lines being spoken was heard.
-    async fn save_heard(&mut self, now_ms: i64, heard: &[u32]) -> Result<(), Fault> {
-        let Some(speaking) = self.conversation.speaking().filter(|_| self.conversation.ended().is_none())
-        else {
-            return Ok(());
-        };
-        let call = &self.session.call;
-        let rows = self.conversation.rows_as_heard(speaking, now_ms, heard);
-        let statements = call_journal::save_rows(&call.workspace_id, &call.id, &rows);
-        self.session.services.ports().database.write(statements).await?;
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
         Ok(())
     }
 
@@ -348,6 +320,7 @@ impl<'a> Drive<'a> {
             peer.send_due().await;
             let (thinking, calling) = (&mut self.thinking, &mut self.calling);
             let (early, recording) = (&mut self.early, &mut self.recording);
+            let transferring = &mut self.transferring;
             let done = poll_fn(|context| {
                 recording.poll(context);
                 if let Some(early) = early {
@@ -366,6 +339,12 @@ impl<'a> Drive<'a> {
                     if let Some(text) = question.written.take() {
                         return Poll::Ready(Done::Text { request, text });
                     }
+                }
+                if let Some(request) = transferring
+                    && let Poll::Ready((id, transferred)) = request.as_mut().poll(context)
+                {
+                    *transferring = None;
+                    return Poll::Ready(Done::Transfer(id, transferred));
                 }
                 match calling.poll_next_unpin(context) {
                     Poll::Ready(Some(done)) => Poll::Ready(done),
@@ -391,7 +370,8 @@ impl<'a> Drive<'a> {
 
     fn completed(&mut self, done: Done) {
         match done {
-            Done::Began => {}
+            // Who drives the conversation does more with the last.
+            Done::Began | Done::Transfer(..) => {}
             Done::Text { request, text } => {
                 self.handle(Input::AssistantText { request, text });
             }
@@ -523,12 +503,6 @@ impl<'a> Drive<'a> {
     fn handle(&mut self, input: Input) {
         let now_ms = self.now_ms();
         self.inputs.handle(&mut self.conversation, now_ms, input);
-    }
-
-    /// Adds the inputs since the last write to their log.
-    fn inputs_to_store(&self) -> Vec<Statement> {
-        let call = &self.session.call;
-        call_inputs::add(&call.workspace_id, &call.id, self.inputs.pending())
     }
 
     fn now_ms(&self) -> i64 {

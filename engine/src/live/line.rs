@@ -1,5 +1,6 @@
 //! A line with audio, as the conversation's socket uses it: a carrier's media socket, or a browser.
 use crate::base::ids::CallId;
+use crate::base::limits::PHONE_TRANSFER_CLOSE_MS;
 use crate::carriers::{MediaCodec, MediaError};
 use crate::conversation::EndedReason;
 use crate::conversation::transcript::TranscriptRow;
@@ -35,6 +36,15 @@ pub(in crate::live) struct Farewell {
     pub(in crate::live) code: u16,
     /// Its reason.
     pub(in crate::live) reason: &'static str,
+    /// How long the other end may close the socket first.
+    pub(in crate::live) wait_ms: i64,
+}
+
+impl Farewell {
+    /// The end of a line whose other end is told nothing else.
+    pub(in crate::live) fn ended() -> Self {
+        Self { messages: Vec::new(), code: 1000, reason: "the call has ended", wait_ms: 0 }
+    }
 }
 
 /// The messages of one kind of line. Audio goes in whole frames of 20 ms at [`Line::rate`].
@@ -86,12 +96,12 @@ pub(in crate::live) trait Line: Movable {
 
     /// The end of the call.
     fn ended(&mut self, _call_id: &CallId, _reason: EndedReason, _duration_ms: i64) -> Farewell {
-        Farewell { messages: Vec::new(), code: 1000, reason: "the call has ended" }
+        Farewell::ended()
     }
 
     /// An internal error.
     fn failed(&mut self) -> Farewell {
-        Farewell { messages: Vec::new(), code: 1011, reason: "internal error" }
+        Farewell { code: 1011, reason: "internal error", ..Farewell::ended() }
     }
 }
 
@@ -131,5 +141,12 @@ impl Line for CarrierLine {
 
     fn clear(&mut self) -> SocketMessage {
         self.0.clear()
+    }
+
+    fn ended(&mut self, _: &CallId, reason: EndedReason, _: i64) -> Farewell {
+        // The second reason is also that of a transfer about which the carrier said nothing.
+        let may_be_transferred = matches!(reason, EndedReason::Transferred | EndedReason::CarrierFailed);
+        let wait_ms = if may_be_transferred { PHONE_TRANSFER_CLOSE_MS } else { 0 };
+        Farewell { wait_ms, ..Farewell::ended() }
     }
 }

@@ -258,6 +258,12 @@ impl LineSocket<'_> {
             // An error means that the other end has disconnected, so it is ignored.
             let _ = self.socket.send(message).await;
         }
+        let until_ms = self.clock.now_ms() + farewell.wait_ms;
+        while !self.is_gone() && self.clock.now_ms() < until_ms {
+            if matches!(self.socket.receive(until_ms).await, Received::Gone | Received::Stopping) {
+                break;
+            }
+        }
         self.socket.close(farewell.code, farewell.reason).await;
     }
 
@@ -350,6 +356,11 @@ impl Peer for LineSocket<'_> {
             self.handle(input(text.to_owned()));
             self.flush().await.map(|()| is_spoken)
         })
+    }
+
+    fn press_keys(&mut self, id: String, keys: String) -> BoxFuture<'_, ()> {
+        self.handle(LineInput::Press(id, keys));
+        self.send_due()
     }
 
     fn cut_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {

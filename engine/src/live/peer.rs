@@ -36,6 +36,12 @@ pub trait Peer: Movable {
         Box::pin(async { Ok(true) })
     }
 
+    /// Presses keys, after the lines before them were heard. [`PeerEvent::KeysPressed`] follows with this id. Only a telephone
+    /// has any.
+    fn press_keys(&mut self, _id: String, _keys: String) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// Reports that a row of the assistant was cut, and what was heard of it. A client that speaks the lines itself knows.
     fn cut_row<'a>(&'a mut self, _row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async { Ok(()) })
@@ -159,6 +165,13 @@ pub enum PeerEvent {
         /// How long ago the last one was pressed, in ms.
         silence_ms: i64,
     },
+    /// Keys that the assistant pressed were heard, or the connection is over.
+    KeysPressed {
+        /// The id of the request.
+        id: String,
+        /// How many of the characters were heard.
+        pressed: usize,
+    },
     /// Activity without content.
     Noise,
     /// The user said something, and the transcriber lost it.
@@ -211,6 +224,7 @@ impl PeerEvent {
             Self::Spoken { until_ms } => Input::Spoken { until_ms },
             Self::Heard { row, chars } => Input::Heard { row, chars },
             Self::Keys { keys, duration_ms, silence_ms } => Input::Keys { keys, duration_ms, silence_ms },
+            Self::KeysPressed { id, pressed } => Input::KeysPressed { id, pressed },
             Self::Note(text) => Input::Note { text },
             // What was probably said becomes a line once it was said for certain.
             Self::Noise | Self::ProbablySaid(_) | Self::WentOn => Input::Noise,

@@ -6,6 +6,7 @@ use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::base::ids::CallId;
+use crate::conversation::ToolSpec;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
@@ -17,7 +18,7 @@ use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::HeldConversation;
 use crate::speech::language::{not_understood, still_there};
-use crate::storage::calls::NewCall;
+use crate::storage::calls::{Direction, NewCall};
 use crate::storage::fault::Fault;
 
 /// An accepted call whose socket is not open yet.
@@ -98,6 +99,16 @@ impl LiveSession {
     /// Ends the call after a failed upgrade.
     pub async fn abandon(self) -> Option<String> {
         self.run(&mut NoSocket).await
+    }
+
+    /// Whether its model can press keys: somebody else's telephone may answer with a menu. Who calls the assistant has none.
+    pub(super) fn offers_keys(&self) -> bool {
+        self.assistant.keys && self.on_phone && self.call.direction == Direction::Outbound
+    }
+
+    /// The tools of its model.
+    pub(super) fn tools(&self) -> &Arc<[ToolSpec]> {
+        if self.offers_keys() { self.assistant.specs_with_keys() } else { self.assistant.specs() }
     }
 
     /// What the assistant says if its model fails: who listens sees no error.

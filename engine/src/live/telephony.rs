@@ -6,6 +6,7 @@
 //! - `media` opens the media socket, `live::line_socket` connects it to `live::audio_line`, `live::drive` drives the
 //!   conversation.
 //! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
+//! - `transfer` hands a call over to another number; from then on, its line is the carrier's.
 //! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.
 //!
 //! `jobs::live_call` ends calls without a running conversation.
@@ -18,6 +19,7 @@ pub mod leg;
 pub(crate) mod media;
 pub(crate) mod status;
 pub mod token;
+pub(crate) mod transfer;
 
 use std::borrow::Cow;
 

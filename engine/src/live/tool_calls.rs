@@ -10,6 +10,9 @@ use crate::storage::calls::NewCall;
 use crate::storage::signing::SecretVersions;
 use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
 
+/// The result of a transfer in a test.
+const NOBODY_CALLED: &str = "Transferred. Nobody was called, because this is not a telephone call.";
+
 /// A tool call that the conversation requests.
 pub(crate) struct ToolCall {
     /// The same in every retry.
@@ -45,7 +48,7 @@ pub(crate) struct Committed<'a> {
 pub(crate) struct CommittedCall<'a> {
     caller: ToolCaller<'a>,
     call: ToolCall,
-    /// `None`: the assistant has no such tool.
+    /// `None`: the assistant has no such tool attached.
     tool: Option<(&'a ToolSnapshot, SecretVersions)>,
 }
 
@@ -89,12 +92,26 @@ impl<'a> ToolCaller<'a> {
         Ok(Committed { calls: committed, rows: rows.collect() })
     }
 
+    /// The attached tool; `None` for the one that the service has itself.
     fn tool(&self, name: &str) -> Option<&'a ToolSnapshot> {
+        if self.assistant.hands_over_with(name) {
+            return None;
+        }
         self.assistant.tools.iter().find(|tool| tool.name == name)
     }
 }
 
 impl CommittedCall<'_> {
+    /// The name of the tool.
+    pub(crate) fn name(&self) -> &str {
+        &self.call.name
+    }
+
+    /// The call, for who makes it in another way.
+    pub(crate) fn into_call(self) -> ToolCall {
+        self.call
+    }
+
     /// Sends the call. A failure becomes the tool's result.
     pub(crate) async fn make(self) -> ToolAnswer {
         let Self { caller, call: ToolCall { id, name, arguments }, tool } = self;
@@ -102,6 +119,8 @@ impl CommittedCall<'_> {
             Some((tool, secrets)) => {
                 tool_callback::call(caller.services, tool, secrets, &id, &arguments, caller.call).await
             }
+            // On the telephone, the driver does it (`live::drive`).
+            None if caller.assistant.hands_over_with(&name) => Ok(NOBODY_CALLED.to_owned()),
             None => Err(format!("there is no tool named {name}")),
         };
         let is_error = answer.is_err();

@@ -8,6 +8,7 @@ use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
     ASSISTANT_MEMORY_PER_BYTE, KNOWLEDGE_INDEX_MEMORY_PER_BYTE, TOOL_INDEX_MEMORY_BYTES,
 };
+use crate::conversation::keys::send_keys;
 use crate::conversation::{AssistantSnapshot, ToolSpec};
 use crate::models::settings::ModelCatalog;
 use crate::models::{AssistantModel, ModelFailure, RULES_MODEL};
@@ -17,6 +18,7 @@ use crate::models::{AssistantModel, ModelFailure, RULES_MODEL};
 pub struct AssistantInUse {
     snapshot: AssistantSnapshot,
     specs: Arc<[ToolSpec]>,
+    specs_with_keys: Arc<[ToolSpec]>,
     model: Result<AssistantModel, ModelFailure>,
     text_bytes: u64,
     _memory: Share<WorkspaceId>,
@@ -42,12 +44,21 @@ impl AssistantInUse {
         }
         let specs = snapshot.tool_specs();
         let model = AssistantModel::new(catalog, &snapshot.model, &snapshot.knowledge, &specs);
-        Some(Self { snapshot, specs, model, text_bytes, _memory: memory })
+        let specs_with_keys = match snapshot.keys {
+            true => specs.iter().cloned().chain([send_keys()]).collect(),
+            false => specs.clone(),
+        };
+        Some(Self { snapshot, specs, specs_with_keys, model, text_bytes, _memory: memory })
     }
 
     /// The tools in the form that models take.
     pub fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
+    }
+
+    /// The same of a call in which the model can press keys, if the assistant has `keys: true`.
+    pub fn specs_with_keys(&self) -> &Arc<[ToolSpec]> {
+        &self.specs_with_keys
     }
 
     /// The model, or the error that prevents its use.

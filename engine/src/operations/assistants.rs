@@ -7,6 +7,7 @@ use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
+use crate::conversation::Transfer;
 use crate::models::RULES_MODEL;
 use crate::models::settings::provider_of;
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
@@ -19,6 +20,7 @@ use crate::speech::language::is_language_tag;
 use crate::speech::options::SpeechOptions;
 use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
 use crate::sql;
+use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::snapshots::PipelineMode;
 
@@ -69,6 +71,13 @@ resource! {
             /// Whether calls are recorded. If not, nothing of their audio is kept.
             #[serde(default = "recorded")]
             record: bool,
+            /// Whether its model can press keys in outbound telephone calls, with the tool `send_keys`.
+            #[serde(default)]
+            keys: bool,
+            /// People to whom the assistant can hand a call over. Its model gets the tool `transfer_call` for that.
+            #[serde(default)]
+            #[schemars(length(max = limits::TRANSFERS_MAX))]
+            transfers: Vec<Transfer>,
         },
         computed: {
             /// Attached tools, in order.
@@ -182,6 +191,11 @@ impl Resource for Assistant {
                 format!("must be at least end_of_turn_min_ms, {}", draft.speech.end_of_turn_min_ms),
             );
         }
+        for (at, Transfer { name, .. }) in draft.transfers.iter().enumerate() {
+            if draft.transfers[..at].iter().any(|other| other.name == *name) {
+                refuse(&format!("transfers[{at}].name"), "is the name of another one in the list".to_owned());
+            }
+        }
         validate::refuse(&problems)
     }
 
@@ -191,6 +205,14 @@ impl Resource for Assistant {
 
     fn before_update(&self) -> Vec<Statement> {
         revisions::keep(self)
+    }
+
+    fn updated_with(&self, next: &Self, _: &Context) -> Batch {
+        Batch::from([attachments::own_tools_are_free("assistant_id", &next.id)])
+    }
+
+    fn explain(&self, fault: Fault) -> Fault {
+        attachments::own_tool_taken(fault, None)
     }
 }
 

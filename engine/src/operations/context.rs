@@ -45,6 +45,7 @@ pub enum Actor {
 }
 
 /// What a request shows to be let in.
+#[derive(Clone)]
 pub enum Principal {
     /// Something that cannot be an API key.
     Nobody,
@@ -209,6 +210,11 @@ impl Context {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What the request shows to be let in.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// The caller's workspace, once a batch has answered.

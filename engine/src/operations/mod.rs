@@ -15,6 +15,7 @@ pub(crate) mod calls;
 mod checks;
 pub(crate) mod context;
 mod field_at_fault;
+pub mod following;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod listing;
@@ -100,6 +101,7 @@ pub static OPERATIONS: &[Operation] = table![
         calls::list::OPERATION,
         calls::over_time::OPERATION,
         calls::get::OPERATION,
+        calls::follow::OPERATION,
         calls::place::OPERATION,
         calls::hang_up::OPERATION,
         calls::recording::DOWNLOAD,
@@ -137,6 +139,7 @@ pub static OPERATIONS: &[Operation] = table![
         runs::batch::OPERATION,
         runs::list::OPERATION,
         runs::get::OPERATION,
+        runs::follow::OPERATION,
         runs::delete::OPERATION,
     ],
     "Speech" => [

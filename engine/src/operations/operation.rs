@@ -10,6 +10,7 @@ use crate::base::page::Pagination;
 use crate::operations::all_problems::{self, Problems};
 use crate::operations::context::Context;
 use crate::operations::field_at_fault;
+use crate::operations::following::Follow;
 use crate::operations::schema::{self, SchemaOf};
 use crate::ports::BoxFuture;
 use crate::ports::blobs::StoredFile;
@@ -257,13 +258,15 @@ pub enum Success {
     Empty,
     /// 200 with a recording, or 206 with a part of it. MCP does not offer it.
     Audio,
+    /// 200 with server-sent events, or 204 after the last of them. MCP does not offer it.
+    Events,
 }
 
 impl Success {
     /// The HTTP status.
     pub const fn status(self) -> u16 {
         match self {
-            Self::Ok | Self::Audio => 200,
+            Self::Ok | Self::Audio | Self::Events => 200,
             Self::Created => 201,
             Self::Empty => 204,
         }
@@ -294,9 +297,9 @@ impl Operation {
         self.reaches_out
     }
 
-    /// Whether MCP offers it as a tool: all but downloads.
+    /// Whether MCP offers it as a tool: all but downloads and streams.
     pub fn is_tool(&self) -> bool {
-        self.success != Success::Audio
+        !matches!(self.success, Success::Audio | Success::Events)
     }
 
     /// Whether it takes an Idempotency-Key.
@@ -316,6 +319,8 @@ pub struct Input {
     pub body: Map<String, Value>,
     /// If-Match.
     pub if_revision: Option<i64>,
+    /// Last-Event-ID; 0 without it.
+    pub after_event: i64,
 }
 
 impl Input {
@@ -364,6 +369,8 @@ pub struct Output {
     pub reveal: Option<OneTimeSecret>,
     /// A file sent in place of the body.
     pub file: Option<Box<File>>,
+    /// What is followed: a stream of events is sent in place of the body.
+    pub follow: Option<Follow>,
     /// Where a list continues; `None` at its end.
     pub next: Option<Next>,
 }
@@ -430,6 +437,11 @@ impl Output {
         Self { file: Some(Box::new(file)), ..Self::new(200, None) }
     }
 
+    /// 200 with the events of what is followed.
+    pub fn follow(follow: Follow) -> Self {
+        Self { follow: Some(follow), ..Self::new(200, None) }
+    }
+
     /// A body that is JSON already.
     pub fn text(status: u16, body: String) -> Self {
         Self::new(status, Some(body))
@@ -441,8 +453,13 @@ impl Output {
         self
     }
 
+    /// A response as it was stored under an Idempotency-Key.
+    pub(crate) fn stored(status: u16, body: Option<String>) -> Self {
+        Self::new(status, body)
+    }
+
     fn new(status: u16, body: Option<String>) -> Self {
-        Self { status, body, etag: None, reveal: None, file: None, next: None }
+        Self { status, body, etag: None, reveal: None, file: None, follow: None, next: None }
     }
 
     /// The same with a secret to show.

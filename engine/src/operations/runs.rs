@@ -1,6 +1,7 @@
 //! Runs of simulations: queued, running or completed.
 pub(crate) mod batch;
 pub(crate) mod delete;
+pub(crate) mod follow;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod start;

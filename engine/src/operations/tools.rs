@@ -12,10 +12,12 @@ use crate::base::tool_parameters::ToolParameters;
 use crate::config::Config;
 use crate::operations::assistants::attachments;
 use crate::operations::checks::check_target;
+use crate::operations::context::Context;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Created, Resource, resource};
 use crate::operations::rotation;
 use crate::ports::statement::Statement;
+use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::snapshots::ToolMethod;
@@ -115,6 +117,10 @@ impl Resource for Tool {
         check_target(&draft.url, config, problems)
     }
 
+    fn updated_with(&self, next: &Self, _: &Context) -> Batch {
+        Batch::from([attachments::own_tools_are_free("tool_id", &next.id)])
+    }
+
     fn secret(id: &ToolId, version: i64) -> Option<OneTimeSecret> {
         Some(OneTimeSecret::Tool { id: id.clone(), version })
     }
@@ -124,7 +130,7 @@ impl Resource for Tool {
     }
 
     fn explain(&self, fault: Fault) -> Fault {
-        resource::name_taken::<Self>(fault, &self.draft.name)
+        attachments::own_tool_taken(resource::name_taken::<Self>(fault, &self.draft.name), Some("name"))
     }
 }
 

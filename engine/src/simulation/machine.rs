@@ -199,6 +199,7 @@ impl Simulation {
             first_message: setup.assistant.first_message,
             knowledge: setup.assistant.knowledge,
             tools: setup.assistant.tools,
+            has_transfers: setup.assistant.has_transfers,
             seed: setup.seed,
             limits: setup.limits,
             // Time is virtual, and no user can be silent.
@@ -206,6 +207,7 @@ impl Simulation {
             apology: String::new(),
             still_there: String::new(),
             not_understood: String::new(),
+            keys: false,
             filler: String::new(),
         });
         let mut simulation = Self {
@@ -387,6 +389,8 @@ impl Simulation {
                 conversation::Output::AskModel { .. } => {
                     self.outputs.push_back(Output::AskAssistant);
                 }
+                // Nobody in a simulation has a telephone.
+                conversation::Output::PressKeys { .. } => {}
                 conversation::Output::CallTool { id, name, arguments } => {
                     self.outputs.push_back(Output::CallTool { id, name, arguments });
                 }

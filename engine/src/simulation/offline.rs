@@ -243,6 +243,7 @@ mod tests {
                     .into(),
                 }]
                 .into(),
+                has_transfers: false,
             },
             persona: "A patient customer.".into(),
             scenario: "Ask \"When do you open on Saturday?\", then \"Where is order A-17?\".".into(),

@@ -46,6 +46,9 @@ pub struct SimulatedAssistant {
     pub knowledge: Arc<[Knowledge]>,
     /// Attached tools.
     pub tools: Arc<[ToolSpec]>,
+    /// As in [`ConversationSetup`](crate::conversation::ConversationSetup::has_transfers).
+    #[serde(default)]
+    pub has_transfers: bool,
 }
 
 impl SimulationSetup {

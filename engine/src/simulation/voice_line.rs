@@ -213,8 +213,9 @@ impl Exchange {
             VoiceEvent::Spoken { .. } => {
                 self.line_end.get_or_insert(LineEnd { at_ms: now_ms, heard_permille: 1_000 });
             }
-            // Tones are understood at once, so nothing pauses, and they do not fail.
-            VoiceEvent::BrokeOff { .. }
+            // Tones are understood at once, so nothing pauses, and they do not fail. No keys are pressed.
+            VoiceEvent::KeysPressed { .. }
+            | VoiceEvent::BrokeOff { .. }
             | VoiceEvent::VoiceBegan
             | VoiceEvent::VoiceEnded
             | VoiceEvent::Paused

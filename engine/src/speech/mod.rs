@@ -2,6 +2,7 @@
 pub mod arrival_clock;
 pub mod audio;
 pub mod backchannel;
+pub mod dtmf;
 pub mod echo;
 pub mod end_of_turn;
 pub mod exchange;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::audio::{FRAME_MS, Rate};
+use super::dtmf::KeyFrame;
 use super::playback::Playback;
 use super::playback_schedule::PlaybackSchedule;
 use super::synthesizer::LineId;
@@ -50,6 +51,8 @@ enum Sound {
     Samples(Vec<i16>),
     /// Becomes samples when it is sent: a line of the tone code may have minutes of audio that nobody has heard yet.
     Tone(ToneSymbol),
+    /// Likewise.
+    Key(KeyFrame),
 }
 
 /// Audio that was not heard yet.
@@ -69,6 +72,7 @@ impl Frame {
         match &self.sound {
             Sound::Samples(samples) => samples.clone(),
             Sound::Tone(symbol) => symbol.samples(rate),
+            Sound::Key(frame) => frame.samples(rate),
         }
     }
 
@@ -76,6 +80,7 @@ impl Frame {
         match self.sound {
             Sound::Samples(samples) => samples,
             Sound::Tone(symbol) => symbol.samples(rate),
+            Sound::Key(frame) => frame.samples(rate),
         }
     }
 }
@@ -87,6 +92,9 @@ struct Line {
     from: i64,
     until: i64,
     is_complete: bool,
+    /// Whether it is keys that are pressed. Nothing pauses or cuts them, and later lines are sent once they are over: a tone
+    /// with a gap is two keys.
+    is_keys: bool,
     /// When its first frame began to be heard, once that frame was heard.
     began_at_ms: Option<i64>,
     /// When its last frame that was heard was over.
@@ -170,6 +178,7 @@ impl Player {
             from,
             until: from,
             is_complete: false,
+            is_keys: false,
             began_at_ms: None,
             heard_until_ms: None,
         });
@@ -181,6 +190,27 @@ impl Player {
             self.unheard.extend(symbols.into_iter().map(|symbol| Frame::new(Sound::Tone(symbol))));
             self.extend_last_line();
         }
+    }
+
+    /// Adds keys, as a line that is complete. Only when there is no other line.
+    pub fn add_keys(&mut self, line: LineId, frames: impl Iterator<Item = KeyFrame>) {
+        self.begin_line(line);
+        self.unheard.extend(frames.map(|frame| Frame::new(Sound::Key(frame))));
+        self.extend_last_line();
+        if let Some(line) = self.lines.back_mut() {
+            (line.is_keys, line.is_complete) = (true, true);
+        }
+    }
+
+    /// Whether there is nothing to play.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The keys that are being pressed.
+    fn keys(&self) -> Option<&Line> {
+        self.lines.front().filter(|line| line.is_keys)
     }
 
     /// Whether audio may be added to this line.
@@ -253,7 +283,9 @@ impl Player {
     pub fn pause(&mut self, now_ms: i64) {
         if !self.is_paused {
             self.is_paused = true;
-            self.discard_sent(now_ms);
+            if self.keys().is_none() {
+                self.discard_sent(now_ms);
+            }
         }
     }
 
@@ -269,13 +301,18 @@ impl Player {
     pub fn cut(&mut self, now_ms: i64) -> Vec<LineProgress> {
         self.advance(now_ms);
         let progress = self.lines.iter().map(|line| self.progress_of(line, self.heard)).collect();
+        self.partial.clear();
+        self.is_paused = false;
+        if let Some(frames) = self.frames_of_keys() {
+            self.unheard.truncate(frames);
+            self.lines.truncate(1);
+            return progress;
+        }
         self.discard_sent(now_ms);
         self.heard += self.unheard.len() as i64;
         self.heard_frames_then = self.heard;
         self.unheard.clear();
-        self.partial.clear();
         self.lines.clear();
-        self.is_paused = false;
         progress
     }
 
@@ -344,7 +381,12 @@ impl Player {
         if std::mem::take(&mut self.must_clear) {
             return Some(PlayerOutput::Clear);
         }
-        let waiting = if self.is_paused { 0 } else { self.unheard.len().saturating_sub(self.sent) };
+        let ready = match self.frames_of_keys() {
+            Some(frames) => frames,
+            None if self.is_paused => 0,
+            None => self.unheard.len(),
+        };
+        let waiting = ready.saturating_sub(self.sent);
         if self.unmarked_ms > 0 && (self.unmarked_ms >= self.mark_ms || waiting == 0) {
             return Some(PlayerOutput::Mark(self.mark_sent(now_ms)));
         }
@@ -398,6 +440,11 @@ impl Player {
     pub fn ends_at_ms(&self, now_ms: i64) -> i64 {
         let queued = self.unheard.len().saturating_sub(self.sent) as i64;
         self.playback.over_at_ms(now_ms) + self.unmarked_ms + queued * FRAME_MS + PHONE_MARK_LATE_MS
+    }
+
+    /// How many frames of the keys that are being pressed were not heard yet.
+    fn frames_of_keys(&self) -> Option<usize> {
+        self.keys().map(|keys| usize::try_from(keys.until - self.heard).unwrap_or(0))
     }
 
     fn extend_last_line(&mut self) {

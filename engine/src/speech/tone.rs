@@ -58,3 +58,4 @@ mod tones;
 
 pub use decoder::{ToneDecoder, ToneHeard};
 pub use encoder::{MAX_CHARS, ToneEncoder, ToneSymbol};
+pub(super) use tones::SINE;

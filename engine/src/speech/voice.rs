@@ -3,6 +3,7 @@
 mod given_texts;
 mod giving_way;
 mod hearing;
+mod keys;
 mod last_words;
 mod lines_heard;
 mod saying;
@@ -13,6 +14,7 @@ use std::collections::VecDeque;
 
 use given_texts::GivenTexts;
 use giving_way::PersonsVoice;
+use keys::PressedKeys;
 use saying::OpenLine;
 
 use self::words_so_far::WordsSoFar;
@@ -101,6 +103,13 @@ pub enum VoiceEvent {
         /// When its last audio was heard, if that is known.
         until_ms: Option<i64>,
     },
+    /// Keys of [`Voice::press_keys`] were played, or the call is over.
+    KeysPressed {
+        /// The id of the request.
+        id: String,
+        /// How many of the characters were played: all of them, unless the call is over.
+        pressed: usize,
+    },
     /// Sounds without meaning.
     Noise,
     /// The person said something, and the transcriber lost it.
@@ -126,6 +135,7 @@ pub struct Voice {
     given: GivenTexts,
     /// The last line, while its text is not complete.
     open_line: Option<OpenLine>,
+    keys: PressedKeys,
     /// The latest line whose playback was reported to have begun.
     line_begun: LineId,
     /// Converts the audio of the line being synthesized.
@@ -159,6 +169,7 @@ impl Voice {
             last_line: 0,
             given: GivenTexts::default(),
             open_line: None,
+            keys: PressedKeys::default(),
             line_begun: 0,
             resampler: None,
             person: PersonsVoice::default(),

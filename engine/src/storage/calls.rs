@@ -15,7 +15,9 @@ pub(crate) mod stats;
 pub(crate) mod waits;
 pub mod write;
 
-pub use call::{Call, select, select_for, select_of_run};
+pub use call::{
+    Call, select, select_ended, select_ended_of_run, select_for, select_of_run, select_without_transcript,
+};
 pub use enums::{AnalysisMethod, CallStatus, Direction, Source};
 
 use schemars::JsonSchema;

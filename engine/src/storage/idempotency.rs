@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
-use crate::base::ids::{ToolId, WebhookId};
+use crate::base::ids::{Id as _, ToolId, WebhookId};
 use crate::base::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
 use crate::base::setting::Secret;
 use crate::ports::statement::{Row, Statement};
@@ -22,7 +22,7 @@ pub struct Idempotency {
 
 /// A secret that is added to a stored response and is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", try_from = "StoredSecret")]
 pub enum OneTimeSecret {
     /// `signing_secret` of a tool, derived again from its id and version.
     Tool {
@@ -49,6 +49,32 @@ pub enum OneTimeSecret {
         /// The claims.
         token: TestToken,
     },
+}
+
+/// A [`OneTimeSecret`] as it is read: the code that reads a tagged enum is several times as large.
+#[derive(Deserialize)]
+struct StoredSecret {
+    kind: String,
+    id: Option<String>,
+    version: Option<i64>,
+    token: Option<TestToken>,
+}
+
+impl TryFrom<StoredSecret> for OneTimeSecret {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredSecret) -> Result<Self, &'static str> {
+        let StoredSecret { kind, id, version, token } = stored;
+        match (kind.as_str(), id, version, token) {
+            ("tool", Some(id), Some(version), _) => Ok(Self::Tool { id: ToolId::from_stored(id), version }),
+            ("webhook", Some(id), Some(version), _) => {
+                Ok(Self::Webhook { id: WebhookId::from_stored(id), version })
+            }
+            ("api_key", ..) => Ok(Self::ApiKey { key: None }),
+            ("test_token", _, _, Some(token)) => Ok(Self::TestToken { token }),
+            _ => Err("not a secret that is shown once"),
+        }
+    }
 }
 
 /// A stored response.

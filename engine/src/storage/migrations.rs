@@ -42,4 +42,7 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0025_failed_evaluation.sql"),
     migration!("0026_membership_used.sql"),
     migration!("0027_audit_subject_name.sql"),
+    migration!("0028_following.sql"),
+    migration!("0029_keys.sql"),
+    migration!("0030_transfers.sql"),
 ];

@@ -80,7 +80,7 @@ impl AssistantVersion {
     pub fn select(assistant_id: &AssistantId) -> Statement {
         sql!(
             "SELECT id || ' ' || revision || COALESCE(tools, '') || COALESCE(documents, '') AS version,
-               OCTET_LENGTH(name) + OCTET_LENGTH(instructions) + OCTET_LENGTH(first_message)
+               OCTET_LENGTH(name) + OCTET_LENGTH(instructions) + OCTET_LENGTH(first_message) + OCTET_LENGTH(transfers)
                + COALESCE(tools_bytes, 0) + COALESCE(documents_bytes, 0) AS bytes
              FROM assistants,
              (SELECT GROUP_CONCAT(' ' || tools.id || ' ' || revision || ' ' || secret_version, '') AS tools,
@@ -111,7 +111,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Stateme
         sql!(
             format!(
                 "SELECT id, name, instructions, first_message, model, voice, pipeline_mode,
-                   transcriber, language, keyterms, speech, record, revision
+                   transcriber, language, keyterms, speech, record, keys, transfers, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
             id = id
@@ -175,6 +175,8 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         keyterms: row.json("keyterms")?,
         speech: row.json("speech")?,
         record: row.flag("record")?,
+        keys: row.flag("keys")?,
+        transfers: row.json("transfers")?,
         revision: row.integer("revision")?,
         tools,
         knowledge,

@@ -55,6 +55,8 @@ fn requests() -> Vec<Limit> {
         most("time for a body that arrives slowly (self-hosted)", slow_body),
         most("head of a request (self-hosted)", bytes(HEAD_BYTES_MAX)),
         most("time to send a head, from its first byte (self-hosted)", duration(HEAD_READ_MS)),
+        most("clients that follow calls and runs", count(FOLLOWERS_MAX)),
+        most("stream of events", duration(FOLLOW_MS_MAX.unsigned_abs())),
         most("reading a response that waits for its client (self-hosted)", window),
         most("`Idempotency-Key`", characters(IDEMPOTENCY_KEY_CHARS_MAX)),
         most(
@@ -143,6 +145,15 @@ fn resources() -> Vec<Limit> {
             "`keyterms` of an assistant",
             format!("{}, {} each", count(KEYTERMS_MAX), characters(KEYTERM_CHARS_MAX)),
         ),
+        most(
+            "`transfers` of an assistant",
+            format!(
+                "{}; names of {}, `when` of {}",
+                count(TRANSFERS_MAX),
+                characters(TRANSFER_NAME_CHARS_MAX),
+                count(TRANSFER_WHEN_CHARS_MAX)
+            ),
+        ),
         (
             "`speech.end_of_turn_min_ms`",
             count(speech.end_of_turn_min_ms),
@@ -227,6 +238,7 @@ fn conversations() -> Vec<Limit> {
         most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),
         most("tool calls between two lines", count(TOOL_CALLS_PER_TURN_MAX)),
+        most("keys and pauses in one call of `send_keys`", count(SEND_KEYS_CHARS_MAX)),
         most("equal lines of the assistant in a row", count(REPEATS_MAX)),
         most("silences in a row", count(SILENCES_MAX)),
         most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),

@@ -14,10 +14,11 @@ use sidetone_engine::engine::{
     Admission, BodyFailure, FinalResponse, LogRecord, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::{BlobError, BoxStream};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connections::Connection;
-use super::{Host, compressed, panic_message, socket};
+use super::{Host, compressed, panic_message, socket, stopped};
 
 /// After a 413, up to this much of the body is read and discarded: closing earlier would reset the connection before
 /// the client reads the response.
@@ -27,7 +28,7 @@ const LINGER_MS: u64 = 5_000;
 /// How often a body that waits for memory asks for it.
 const ROOM_WAIT_MS: u64 = 20;
 
-/// The body of a response: bytes, or a streamed blob.
+/// The body of a response: bytes, or a stream of a blob or of events.
 pub type ResponseBody = Either<Full<Bytes>, StreamBody<BoxStream<'static, io::Result<Frame<Bytes>>>>>;
 
 /// Answers a request.
@@ -48,7 +49,7 @@ pub async fn answer(
         }
     };
     match read(&mut pending, &mut body).await {
-        Ok(()) => run(pending, takes_gzip).await,
+        Ok(()) => run(pending, takes_gzip, host.stop.clone()).await,
         Err(failure @ (BodyFailure::TooLarge | BodyFailure::NoRoom)) => {
             close(pending.fail(failure), Some(body))
         }
@@ -57,7 +58,11 @@ pub async fn answer(
 }
 
 /// Runs a request with its complete body. A request that may write runs to its end, even if the client disconnects.
-async fn run(pending: PendingRequest, takes_gzip: bool) -> Response<ResponseBody> {
+async fn run(
+    pending: PendingRequest,
+    takes_gzip: bool,
+    mut stop: watch::Receiver<bool>,
+) -> Response<ResponseBody> {
     let trace = pending.trace();
     let only_reads = pending.only_reads();
     let answering = AssertUnwindSafe(pending.answer()).catch_unwind();
@@ -79,6 +84,14 @@ async fn run(pending: PendingRequest, takes_gzip: bool) -> Response<ResponseBody
                 logged(response).map(|_| Either::Right(StreamBody::new(frames(stream))))
             }
         },
+        Ok(PreparedResponse::Events(events)) => {
+            let (response, pieces) = events.into_parts();
+            // A service that stops does not wait for those who follow.
+            let until_stop = pieces.take_until(Box::pin(async move { stopped(&mut stop).await }));
+            let frames = until_stop.map(|piece| Ok(Frame::data(piece)));
+            logged(response)
+                .map(|_| Either::Right(StreamBody::new(Box::pin(frames) as BoxStream<'static, _>)))
+        }
         Err(panic) => send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
-    Reply,
+    Reply, Transfer,
 };
 
 use crate::fakes::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
@@ -53,17 +53,24 @@ fn documents() -> Value {
         max_seconds: 900,
     };
     let call = IncomingCall::default();
+    let [from, to] = numbers();
     json!({
         "connect": {"xml": xml(service.answer(&connect)), "media_url": MEDIA_URL},
         "rejected": {"xml": xml(service.refuse(&call, Refusal::Unbound))},
+        "dial": {"xml": xml(service.transferring(&to, Some(&from)))},
+        "dial_as_caller": {"xml": xml(service.transferring(&to, None))},
         "busy": {"xml": xml(service.refuse(&call, Refusal::Busy))},
     })
 }
 
+/// Ours, and another one.
+fn numbers() -> [E164; 2] {
+    ["+14155550100", "+442071838750"].map(|text| E164::parse(text).expect("it is a number"))
+}
+
 fn requests() -> Value {
     let service = service();
-    let number = |text: &str| E164::parse(text).expect("it is a number");
-    let (from, to) = (number("+14155550100"), number("+442071838750"));
+    let [from, to] = numbers();
     let order = Order {
         from: &from,
         to: &to,
@@ -82,7 +89,20 @@ fn requests() -> Value {
         command_id: "9c0d3a52-46a7-4c41-8a0e-8e0fd3a2b1c7",
         now_ms: NOW_S * 1_000,
     };
+    let transfer = Transfer {
+        carrier_call_id: CALL_ID,
+        region_url: None,
+        to: &to,
+        our_number: Some(&from),
+        shows_caller: false,
+        call_id: "",
+        document_url: "https://voice.example.com/answer/t0ken?to=442071838750",
+        status_url: "",
+        command_id: "",
+        now_ms: NOW_S * 1_000,
+    };
     json!({
+        "transfer": request(&service.transfer(&transfer)),
         "create": request(&service.place(&order)),
         "hang_up": request(&service.hang_up(&ending(true))),
         "cancel": request(&service.hang_up(&ending(false))),

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
+    Transfer,
 };
 
 use crate::fakes::carrier::clock_s;
@@ -60,12 +61,25 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
     let incoming = IncomingCall { carrier_call_id: carrier_call_id.to_owned(), ..IncomingCall::default() };
     let ending =
         Ending { carrier_call_id, answered: true, region_url: None, command_id: COMMAND_ID, now_ms: 0 };
+    let transfer = Transfer {
+        carrier_call_id,
+        region_url: None,
+        to: order.to,
+        our_number: Some(order.from),
+        shows_caller: true,
+        call_id: "call_01jd0000000000000000000000",
+        document_url: STATUS_URL,
+        status_url: STATUS_URL,
+        command_id: COMMAND_ID,
+        now_ms: 0,
+    };
     vec![
         request(wire, "dial", &telnyx.place(&order)),
         request(wire, "answer", &command(telnyx.answer(&connect))),
         request(wire, "reject", &command(telnyx.refuse(&incoming, Refusal::Unbound))),
         request(wire, "reject", &command(telnyx.refuse(&incoming, Refusal::Busy))),
         request(wire, "hangup", &telnyx.hang_up(&ending)),
+        request(wire, "transfer", &telnyx.transfer(&transfer)),
     ]
 }
 

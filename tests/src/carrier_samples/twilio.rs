@@ -8,7 +8,7 @@ use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::order::Authorization;
 use sidetone_engine::carriers::{
     Callback, Carrier, CarrierName, Carriers, Check, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
-    Reply,
+    Reply, Transfer,
 };
 
 use crate::fakes::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
@@ -65,7 +65,23 @@ fn requests(twilio: &dyn Carrier) -> Value {
             Ending { carrier_call_id: CALL_SID, answered, region_url: None, command_id: "", now_ms: 0 };
         request(&twilio.hang_up(&call))
     };
+    let transfer = |shows_caller| {
+        request(&twilio.transfer(&Transfer {
+            carrier_call_id: CALL_SID,
+            region_url: None,
+            to: &to,
+            our_number: Some(&from),
+            shows_caller,
+            call_id: "",
+            document_url: "",
+            status_url: "",
+            command_id: "",
+            now_ms: 0,
+        }))
+    };
     json!({
+        "transfer": transfer(false),
+        "transfer_as_caller": transfer(true),
         "place": request(&place),
         "order": {
             "from": FROM, "to": TO, "media_url": MEDIA_URL, "status_url": STATUS_URL,

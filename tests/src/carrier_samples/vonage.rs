@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
     Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
-    Reply,
+    Reply, Transfer,
 };
 
 use crate::fakes::carrier::vonage::{API_KEY, APPLICATION_ID, SIGNATURE_SECRET, VonageWire, token};
@@ -54,6 +54,7 @@ pub fn samples() -> Value {
         "ring_seconds": RING_SECONDS,
         "max_seconds": MAX_SECONDS,
         "place": request(&order),
+        "transfer": request(&transfer(carrier)),
         "hang_up": request(&hang_up(carrier)),
         "answer": answer,
         "refusals": refusals,
@@ -81,6 +82,21 @@ fn hang_up(carrier: &Arc<dyn Carrier>) -> Outgoing {
         answered: true,
         region_url: None,
         command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ac",
+        now_ms: NOW_S * 1_000,
+    })
+}
+
+fn transfer(carrier: &Arc<dyn Carrier>) -> Outgoing {
+    carrier.transfer(&Transfer {
+        carrier_call_id: CALL,
+        region_url: None,
+        to: &E164::parse(TO).expect("a number"),
+        our_number: Some(&E164::parse(FROM).expect("a number")),
+        shows_caller: true,
+        call_id: "",
+        document_url: "",
+        status_url: "",
+        command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ae",
         now_ms: NOW_S * 1_000,
     })
 }

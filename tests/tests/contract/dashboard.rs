@@ -139,6 +139,9 @@ fn a_form_leads_on_with_the_id_of_what_it_made() {
         ("speech.filler", "One moment."),
         ("keyterms", "Miller\r\nBergmann\r\n"),
         ("record", "false"),
+        ("transfers[].name", "Sales"),
+        ("transfers[].number", "+44 20 7183 8750"),
+        ("transfers[].when", ""),
         ("_then", "/dashboard/assistants/{id}?tab=1"),
     ];
     let made = visitor.act("create_assistant", "/dashboard/keys", &fields);
@@ -154,6 +157,7 @@ fn a_form_leads_on_with_the_id_of_what_it_made() {
         (&assistant["keyterms"], &assistant["record"]),
         (&json!(["Miller", "Bergmann"]), &json!(false))
     );
+    assert_eq!(assistant["transfers"], json!([{"name": "Sales", "number": "+442071838750", "when": ""}]));
     let back = [("id", id.as_str()), ("name", "Desk"), ("_revision", "1")];
     assert_eq!(visitor.act("update_assistant", "/dashboard/keys", &back).status, 303);
     let stale = visitor.act("update_assistant", "/dashboard/keys", &back);

@@ -89,7 +89,7 @@ impl Service {
         let shown = format!("{} {}", request.method(), request.uri());
         let response = match block_on(self.engine.handle(request, Some(IpAddr::V4(peer)))) {
             PreparedResponse::Complete(response) => response,
-            PreparedResponse::Blob(_) => panic!("{shown} is no download"),
+            PreparedResponse::Blob(_) | PreparedResponse::Events(_) => panic!("{shown} is no download"),
         };
         let (response, record) = response.into_parts();
         assert!(record.status().as_u16() != 500, "{shown}: {record}");

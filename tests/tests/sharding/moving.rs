@@ -280,6 +280,12 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
          SELECT workspace_id, call_id, 5, 5 FROM live_calls WHERE workspace_id = :workspace_id",
         workspace_id = &id
     ));
+    // The times of a spoken turn.
+    rows.push(sql!(
+        "INSERT INTO live_call_turns (workspace_id, call_id, place, content, change)
+         SELECT workspace_id, call_id, 0, '{}', 1 FROM live_calls WHERE workspace_id = :workspace_id",
+        workspace_id = &id
+    ));
     // As after a deleted call.
     rows.push(sql!(
         "INSERT INTO search_erasures (workspace_id, merging) VALUES (:workspace_id, 0)",

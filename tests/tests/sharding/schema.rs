@@ -55,6 +55,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("jobs", "id", "a ULID"),
     ("jobs", "subject_id", "a webhook of one workspace"),
     ("live_call_rows", "call_id, place", "begins with an id of one workspace"),
+    ("live_call_turns", "call_id, place", "begins with an id of one workspace"),
     ("live_calls", "call_id", "a call of one workspace"),
     ("numbers", "number", "a phone number has one place: the directory must assign it"),
     ("personas", "id", "a ULID"),

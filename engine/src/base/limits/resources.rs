@@ -10,6 +10,12 @@ pub const FIRST_MESSAGE_CHARS_MAX: u64 = 2_000;
 pub const MODEL_CHARS_MAX: u64 = 200;
 /// Tools of one assistant.
 pub const TOOLS_PER_ASSISTANT_MAX: usize = 64;
+/// People to whom one assistant can hand a call over.
+pub const TRANSFERS_MAX: usize = 16;
+/// Length of the name of one of them.
+pub const TRANSFER_NAME_CHARS_MAX: u64 = 64;
+/// Length of what says when a call is handed over.
+pub const TRANSFER_WHEN_CHARS_MAX: u64 = 500;
 /// Documents of one assistant.
 pub const DOCUMENTS_PER_ASSISTANT_MAX: usize = 128;
 /// Size of one knowledge document.

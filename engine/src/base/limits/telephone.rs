@@ -4,6 +4,9 @@ use super::live::LIVE_LEASE_MS;
 
 /// Deadline of one request to a carrier.
 pub const CARRIER_DEADLINE_MS: u64 = 15_000;
+/// Time that a carrier has to close the media socket of a call that it transfers: some would end the call if we closed it
+/// first.
+pub const PHONE_TRANSFER_CLOSE_MS: i64 = 5_000;
 /// Size of a carrier's response.
 pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Time a telephone rings before the carrier gives up.
@@ -55,6 +58,8 @@ pub const PHONE_BURST_MS: i64 = 10_000;
 pub const PHONE_KEYS_MS: i64 = 2_000;
 /// Keys in one such line.
 pub const PHONE_KEYS_MAX: usize = 64;
+/// Keys and pauses in one call of `send_keys`.
+pub const SEND_KEYS_CHARS_MAX: usize = 32;
 /// Length of the sentence that an assistant says when its model fails.
 pub const APOLOGY_CHARS_MAX: usize = 300;
 /// On a telephone, nothing heard for this long during the user's turn is a silence.

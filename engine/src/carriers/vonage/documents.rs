@@ -4,6 +4,7 @@
 //! (`vonage_voice.models`, `@vonage/voice`), which also name the limits and the endpoint's `authorization`.
 use serde_json::{Map, Value, json};
 
+use crate::base::phone::E164;
 use crate::carriers::report::Refusal;
 
 /// The audio format on the socket: 16-bit linear, in messages of 20 ms.
@@ -58,6 +59,16 @@ pub fn connect(socket: &Socket<'_>) -> Value {
         "authorization": {"type": "vonage"},
     });
     action.insert("endpoint".to_owned(), json!([endpoint]));
+    json!([action])
+}
+
+/// Connects the call to another number. When that hangs up, or is not reached, there is no further action, so the call ends.
+pub fn dial(to: &E164, from: Option<&E164>) -> Value {
+    let plain = |number: &E164| number.as_str().trim_start_matches('+').to_owned();
+    let mut action = json!({"action": "connect", "endpoint": [{"type": "phone", "number": plain(to)}]});
+    if let Some(from) = from {
+        action["from"] = json!(plain(from));
+    }
     json!([action])
 }
 

@@ -7,7 +7,7 @@ impl Conversation {
     /// When the filler is due, in ms from the start: the user has heard nothing for a while, because a tool runs. Only in
     /// a conversation by voice, where silence is taken for a broken line.
     pub(super) fn filler_at_ms(&self) -> Option<i64> {
-        let is_silent = self.state == State::Calling && !self.is_being_spoken;
+        let is_silent = self.state == State::Calling && !self.is_being_spoken && !self.is_pressing();
         let has_filler = self.setup.is_spoken && !self.setup.filler.trim().is_empty();
         (is_silent && has_filler && !self.has_filled)
             .then_some(self.waiting_since_ms.saturating_add(FILLER_AFTER_MS))
@@ -130,12 +130,14 @@ mod tests {
             first_message: String::new(),
             knowledge: Vec::new().into(),
             tools: vec![spec].into(),
+            has_transfers: false,
             seed: 1,
             limits: ConversationLimits::default(),
             is_spoken,
             apology: String::new(),
             still_there: String::new(),
             not_understood: String::new(),
+            keys: false,
             filler: FILLER.into(),
         });
         call.handle(0, Input::Start);

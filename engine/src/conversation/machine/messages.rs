@@ -120,6 +120,13 @@ pub enum Input {
         /// Whether the tool failed.
         is_error: bool,
     },
+    /// Keys of [`Output::PressKeys`] were heard, or the call is over: then it counts after the end, too.
+    KeysPressed {
+        /// The id of the call.
+        id: String,
+        /// How many of the characters were heard.
+        pressed: usize,
+    },
     /// The service reports something that the owner must know: a failed voice, a failed transcriber. Adds a row of the role
     /// `system`, which the model does not see. At most [`NOTES_MAX`](crate::conversation::NOTES_MAX) of them.
     Note {
@@ -187,11 +194,14 @@ impl Input {
         )
     }
 
-    /// Whether the input counts after the end, too: it is about a line, it is what the user said or pressed last, or says
+    /// Whether the input counts after the end, too: it is about a line, it is what one side said or pressed last, or says
     /// what went wrong meanwhile.
     pub(crate) const fn counts_after_the_end(&self) -> bool {
         self.is_about_a_line()
-            || matches!(self, Self::UserText { .. } | Self::Keys { .. } | Self::Note { .. })
+            || matches!(
+                self,
+                Self::UserText { .. } | Self::Keys { .. } | Self::KeysPressed { .. } | Self::Note { .. }
+            )
     }
 
     /// Whether the input is an end from outside, whose time may be before the latest input.
@@ -199,13 +209,14 @@ impl Input {
         matches!(self, Self::HangUp { .. } | Self::Stop { .. })
     }
 
-    /// Whether the input is activity of the user, which ends a silence.
+    /// Whether the input is activity, which ends a silence.
     pub(super) const fn is_activity(&self) -> bool {
         match self {
             Self::Start
             | Self::UserText { .. }
             | Self::UserGoodbye { .. }
             | Self::Keys { .. }
+            | Self::KeysPressed { .. }
             | Self::Interrupted { .. }
             | Self::BrokeOff { .. }
             | Self::Silence
@@ -256,6 +267,14 @@ pub enum Output {
         name: String,
         /// A JSON object that fits the tool's `parameters`.
         arguments: Value,
+    },
+    /// Press these keys on the telephone, once all earlier lines were heard, and pass [`Input::KeysPressed`] with this id. It is
+    /// a call of the tool [`SEND_KEYS`](crate::conversation::SEND_KEYS).
+    PressKeys {
+        /// As in [`Output::CallTool`].
+        id: String,
+        /// The keys; `w` is half a second of pause.
+        keys: String,
     },
     /// The conversation has ended; nothing comes after this.
     Ended {

@@ -290,12 +290,14 @@ fn setup(is_spoken: bool) -> ConversationSetup {
             parameters: json!({"type": "object"}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits,
         is_spoken,
         apology: String::new(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -18,6 +18,9 @@ pub struct ConversationSetup {
     pub knowledge: Arc<[Knowledge]>,
     /// Attached tools.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether the tool [`TRANSFER_TOOL`](crate::conversation::TRANSFER_TOOL) hands the conversation over to a person.
+    #[serde(default)]
+    pub has_transfers: bool,
     /// The model's seed: the same seed and inputs produce the same conversation.
     pub seed: u64,
     /// The limits of the conversation.
@@ -37,6 +40,9 @@ pub struct ConversationSetup {
     /// What a spoken assistant says to a user whose words were lost; when empty, nothing.
     #[serde(default)]
     pub not_understood: String,
+    /// Whether one of the tools is [`SEND_KEYS`](crate::conversation::SEND_KEYS).
+    #[serde(default)]
+    pub keys: bool,
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,

@@ -187,12 +187,14 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
             parameters: json!({"type": "object", "properties": {"number": {"type": "integer"}}}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: true,
         apology: "I am sorry.".into(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);

@@ -451,12 +451,14 @@ fn setup(first_message: &str) -> ConversationSetup {
             parameters: json!({"type": "object"}).into(),
         }]
         .into(),
+        has_transfers: false,
         seed: 1,
         limits: ConversationLimits::default(),
         is_spoken: false,
         apology: String::new(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -8,7 +8,8 @@ use crate::base::text::{truncate, truncate_with_note};
 use crate::base::tool_parameters::ToolParameters;
 use crate::conversation::transcript::TranscriptRole;
 use crate::conversation::{
-    EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, ToolRequest, ToolSpec,
+    EndedReason, Message, TEXT_BYTES_MAX, TOOL_NAME_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TRANSFER_TOOL,
+    ToolRequest, ToolSpec,
 };
 
 /// A call without a result.
@@ -17,11 +18,21 @@ pub(super) struct PendingToolCall {
     pub(super) id: String,
     name: String,
     arguments: Value,
+    /// What it presses, if it is one of [`SEND_KEYS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) presses: Option<String>,
+    /// Whether it waits: a transfer comes after what is being said, and after the other tools of its turn.
+    #[serde(default)]
+    pub(super) is_held: bool,
 }
 
 impl PendingToolCall {
     pub(super) fn output(&self) -> Output {
-        Output::CallTool { id: self.id.clone(), name: self.name.clone(), arguments: self.arguments.clone() }
+        let id = self.id.clone();
+        match self.presses.clone() {
+            Some(keys) => Output::PressKeys { id, keys },
+            None => Output::CallTool { id, name: self.name.clone(), arguments: self.arguments.clone() },
+        }
     }
 }
 
@@ -44,13 +55,15 @@ impl Conversation {
         let mut rejected = Vec::new();
         for request in calls {
             let rejection = self.rejection(&request);
-            let call = self.record_call(request, rejection.is_some());
+            let is_transfer = self.is_transfer(&request.name);
+            let mut call = self.record_call(request, rejection.is_some());
             if self.ended().is_some() {
                 return;
             }
             self.state = State::Calling;
             match rejection {
                 Some(reason) => rejected.push((call.id.clone(), reason)),
+                None if is_transfer => call.is_held = true,
                 None => self.outputs.push_back(call.output()),
             }
             self.pending.push(call);
@@ -61,10 +74,29 @@ impl Conversation {
         }
     }
 
+    /// Sends a transfer that has waited, once nothing is being said and no other tool runs.
+    pub(super) fn release_transfer(&mut self) {
+        if self.state != State::Calling || self.is_being_spoken {
+            return;
+        }
+        if let [call] = self.pending.as_mut_slice()
+            && std::mem::take(&mut call.is_held)
+        {
+            self.outputs.push_back(call.output());
+        }
+    }
+
+    fn is_transfer(&self, tool: &str) -> bool {
+        self.setup.has_transfers && tool == TRANSFER_TOOL
+    }
+
     /// Why a call is rejected; `None` if it can be sent.
     fn rejection(&self, request: &ToolRequest) -> Option<String> {
         if self.tool_calls_this_turn >= self.setup.limits.tool_calls_per_turn_max {
             return Some("No further tool call is possible in this turn: answer the user now.".to_owned());
+        }
+        if self.is_transfer(&request.name) && self.pending.iter().any(|call| call.is_held) {
+            return Some("The call is transferred once: another transfer comes first.".to_owned());
         }
         let Some(tool) = self.setup.tools.iter().find(|tool| tool.name == request.name) else {
             return Some(self.unknown_tool());
@@ -91,7 +123,8 @@ impl Conversation {
             let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
             self.history.push(Message::ToolCall { id, name, arguments });
         }
-        PendingToolCall { id, name, arguments }
+        let presses = self.keys_of(&name, &arguments).filter(|_| !is_rejected);
+        PendingToolCall { id, name, arguments, presses, is_held: false }
     }
 
     fn unknown_tool(&self) -> String {
@@ -103,13 +136,16 @@ impl Conversation {
     }
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        if self.state != State::Calling {
+        // After the end, only keys have a result.
+        let is_over = self.ended().is_some();
+        if self.state != State::Calling && !is_over {
             return;
         }
         let Some(place) = self.pending.iter().position(|call| call.id == id) else {
             return;
         };
         let PendingToolCall { id, name, .. } = self.pending.remove(place);
+        let is_transferred = !is_error && self.is_transfer(&name);
         let text = truncate_with_note(text, TOOL_RESULT_BYTES_MAX);
         let mut row = self.row(TranscriptRole::ToolResult, text.clone(), self.offset_ms);
         row.tool_name = Some(name.clone());
@@ -119,7 +155,10 @@ impl Conversation {
             return;
         }
         self.history.push(Message::ToolResult { id, name, text, is_error });
-        if !self.pending.is_empty() {
+        if is_transferred {
+            return self.end(EndedReason::Transferred);
+        }
+        if !self.pending.is_empty() || is_over {
             return;
         }
         if !self.held.is_empty() {

@@ -48,7 +48,7 @@ document.addEventListener('click', async (event) => {
   const button = event.target.closest('[data-copy]');
   if (button) {
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(button.dataset.copy || button.previousElementSibling.textContent);
       button.classList.add('done');
       setTimeout(() => button.classList.remove('done'), 1500);
       say('Copied');

@@ -167,6 +167,11 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             (form.field("language"))
             (form.field("keyterms"))
             (form.field("record"))
+            (form.field("keys"))
+        }
+        details.raw open[form.has_problem("transfers")] {
+            summary { "Handing over to people" }
+            (form.field("transfers"))
         }
         (provided(frame))
         @if form.holds("voice", TONE) { (tones()) }

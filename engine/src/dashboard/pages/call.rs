@@ -11,6 +11,14 @@ use crate::dashboard::pages::parts::{
 };
 use crate::dashboard::pages::{read_of, timeline};
 
+/// What can be done with a call, before and after its end.
+const fn shown_calls(ended: bool) -> &'static [&'static str] {
+    match ended {
+        false => &["get_call", "follow_call", "hang_up_call"],
+        true => &["get_call", "get_waveform", "download_recording", "delete_recording", "delete_call"],
+    }
+}
+
 /// The page.
 pub const PAGE: Page = Page {
     path: "/dashboard/calls/{id}",
@@ -33,16 +41,7 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         back: Some(("/dashboard/calls", "Calls")),
         beside: Some(html! { (state(call)) (id(call_id)) }),
         action: Some(html! { (actions(frame, call, ended)) }),
-        calls: [
-            "get_call",
-            "get_waveform",
-            "download_recording",
-            "hang_up_call",
-            "delete_recording",
-            "delete_call",
-        ]
-        .map(|operation| Call::of(operation).at("id", call_id))
-        .into(),
+        calls: shown_calls(ended).iter().map(|operation| Call::of(operation).at("id", call_id)).collect(),
         ..Strip::default()
     };
     layout::page(

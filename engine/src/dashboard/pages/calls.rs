@@ -196,6 +196,7 @@ pub fn why(reason: &str) -> &'static str {
     match reason {
         "user_hung_up" => "The caller hung up.",
         "assistant_ended" => "The assistant said goodbye and ended the call.",
+        "transferred" => "The assistant handed the call over to a person.",
         "hung_up_by_request" => "Somebody asked Sidetone to hang up.",
         "silence" => "The caller was silent three times in a row.",
         "turn_limit" => "The conversation reached its limit of turns.",

@@ -476,6 +476,7 @@ const LABELS: &[(&str, &str)] = &[
     ("end_of_turn_min_ms", "Shortest pause that ends a turn (ms)"),
     ("end_of_turn_max_ms", "Longest pause within a turn (ms)"),
     ("think_early", "Ask the model early"),
+    ("keys", "Press telephone keys"),
     ("knowledge_ids", "Knowledge"),
 ];
 

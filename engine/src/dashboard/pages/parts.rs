@@ -216,7 +216,7 @@ pub fn id(id: &str) -> Markup {
     }
 }
 
-/// A button that copies a text. The script shows it.
+/// A button that copies a text; of an empty one, the text before it. The script shows it.
 pub fn copy(what: &str, label: &str) -> Markup {
     html! { button.copy type="button" data-copy=(what) aria-label=(label) title=(label) { (icon("copy")) } }
 }
@@ -226,7 +226,7 @@ pub fn snippet(what: &str, label: &str) -> Markup {
     html! {
         div.snippet {
             pre tabindex="0" aria-label=(label) { code { (what) } }
-            (copy(what, "Copy"))
+            (copy("", "Copy"))
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::dashboard::pages::form::{choice_label, control_id};
 use crate::dashboard::pages::parts::{list, text, words};
 use crate::dashboard::pages::shown::Shown;
 
-/// Empty rows for whoever has no script to add some.
-const SPARE: usize = 3;
+/// Empty rows for whoever has no script to add some: the page that saved a row has another.
+const SPARE: usize = 1;
 
 /// What the text of an evaluation is, by its kind; of any other, the first. The stylesheet shows the one of the kind that is
 /// chosen, and hides the role where it is not used, with and without a script.

@@ -121,6 +121,7 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
         }),
         calls: vec![
             Call::of("get_simulation_run").at("id", run_id),
+            Call::of("follow_simulation_run").at("id", run_id),
             Call::of("start_simulation_run")
                 .at("id", simulation_id)
                 .with(json!({"mode": text(run, "mode"), "seed": number(run, "seed")})),

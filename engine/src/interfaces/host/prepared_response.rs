@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use futures_util::future::ready;
 use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
@@ -13,8 +14,9 @@ use crate::base::ids::{Id, Ids, RequestId};
 use crate::base::limits::{BLOB_PIECE_BYTES, HEAD_BYTES_MAX};
 use crate::base::response::{Incident, Note, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
-use crate::interfaces::host::response_budget::{self, Recipient};
+use crate::interfaces::host::response_budget::{self, Recipient, ResponseBudget};
 use crate::live::telephony::without_token;
+use crate::operations::following::Follower;
 use crate::ports::blobs::{self, BlobError, Slice};
 use crate::ports::{Blobs, BoxStream, Clock, Incoming, Random};
 use crate::storage::fault::Fault;
@@ -26,6 +28,8 @@ pub enum PreparedResponse {
     Complete(FinalResponse),
     /// Open the blob, then send head and blob.
     Blob(BlobResponse),
+    /// Send head and events, piece by piece as they come.
+    Events(EventsResponse),
 }
 
 /// A response that is ready to be sent and logged.
@@ -113,6 +117,19 @@ impl BlobResponse {
     }
 }
 
+/// A response whose body is a stream of events. The client reads it for minutes; a host that stops ends it.
+pub struct EventsResponse {
+    response: FinalResponse,
+    pieces: BoxStream<'static, Bytes>,
+}
+
+impl EventsResponse {
+    /// The head, and the pieces of the body.
+    pub fn into_parts(self) -> (FinalResponse, BoxStream<'static, Bytes>) {
+        (self.response, self.pieces)
+    }
+}
+
 /// Identifies a request in responses and in the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RequestTrace {
@@ -162,6 +179,15 @@ impl RequestTrace {
         incoming: &Incoming,
         mut response: Response<Bytes>,
     ) -> PreparedResponse {
+        if let Some(follower) = response.extensions_mut().remove::<Follower>() {
+            let recipient = ResponseBudget::recipient(&mut response, || api.client_address(incoming));
+            let budget = api.responses().clone();
+            let pieces = follower.stream(api.services().clone());
+            // Without memory for the next piece the stream ends, and the client connects again.
+            let pieces = pieces.map(move |piece| budget.piece(&recipient, piece));
+            let pieces = Box::pin(pieces.take_while(|piece| ready(piece.is_some())).filter_map(ready));
+            return PreparedResponse::Events(EventsResponse { response: self.complete(response), pieces });
+        }
         let slice = response.extensions_mut().remove::<Slice>();
         let bytes = match &slice {
             Some(slice) => slice.range.bytes.min(STREAMED_BYTES),

@@ -33,8 +33,8 @@ pub(crate) fn answered(response: &mut Response<Bytes>, context: &Context) {
     response.extensions_mut().insert(Answered { workspace, has_written: context.has_written() });
 }
 
-/// The memory for all responses of this process.
-#[derive(Debug)]
+/// The memory for all responses of this process. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(crate) struct ResponseBudget(SharedPool<Recipient>);
 
 impl Default for ResponseBudget {
@@ -68,6 +68,25 @@ impl ResponseBudget {
             Some(share) => Ok(Some(share)),
             None => Err(refusal()),
         }
+    }
+}
+
+impl ResponseBudget {
+    /// Says for whom `response` was answered, for the pieces of its body.
+    pub(crate) fn recipient(response: &mut Response<Bytes>, address: impl FnOnce() -> IpAddr) -> Recipient {
+        match response.extensions_mut().remove::<Answered>().and_then(|answered| answered.workspace) {
+            Some(workspace) => Recipient::Workspace(workspace),
+            None => Recipient::Address(address()),
+        }
+    }
+
+    /// A piece of a body that comes over time, with its memory; `None` while others have it.
+    pub(crate) fn piece(&self, recipient: &Recipient, piece: Bytes) -> Option<Bytes> {
+        let bytes = piece.len() as u64;
+        if bytes <= RESPONSE_SMALL_BYTES {
+            return Some(piece);
+        }
+        Some(holding(piece, Some(self.0.take(recipient, bytes, 0)?)))
     }
 }
 
@@ -150,6 +169,20 @@ mod tests {
         assert_eq!(budget.0.free(), free - LARGE);
         drop(holding(Bytes::from_static(b"done"), share));
         assert_eq!(budget.0.free(), free);
+    }
+
+    #[test]
+    fn the_pieces_of_a_stream_are_counted_until_they_are_sent() {
+        let budget = ResponseBudget::default();
+        let (greedy, neighbour) =
+            ["ws_a", "ws_b"].map(|id| Recipient::Workspace(crate::base::ids::Id::from_stored(id))).into();
+        let piece = |recipient| budget.piece(recipient, Bytes::from(vec![b'x'; LARGE as usize]));
+        let unsent: Vec<_> = std::iter::from_fn(|| piece(&greedy)).take(1_000).collect();
+        assert!(unsent.len() > 15 && unsent.len() < 32, "{}", unsent.len());
+        assert!(budget.piece(&greedy, Bytes::from_static(b"small")).is_some());
+        assert!(piece(&neighbour).is_some());
+        drop(unsent);
+        assert!(piece(&greedy).is_some());
     }
 
     #[test]

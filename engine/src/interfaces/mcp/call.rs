@@ -132,7 +132,7 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
     };
     // What is left are query values; unknown ones are refused there, by name.
     let (query, strictness) = (arguments, Strictness::Coerce);
-    Ok(Raw { path, query, body, if_revision, idempotency_key, strictness, problems })
+    Ok(Raw { path, query, body, if_revision, idempotency_key, after_event: 0, strictness, problems })
 }
 
 impl ToolResult {

@@ -12,6 +12,7 @@ use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::live::admission::Growth;
 use crate::live::asking::{Asked, CostLimit};
+use crate::live::call_journal;
 use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
 use crate::ports::statement::Statement;
@@ -59,6 +60,8 @@ pub struct Drive<'a> {
     /// Whether an external request was made.
     has_waited: bool,
     saved_at_ms: i64,
+    /// The rows of the transcript that are stored as they will stay.
+    saved_rows: usize,
     /// When the lease expires.
     leased_until_ms: i64,
 }
@@ -93,6 +96,7 @@ impl<'a> Drive<'a> {
             attempts_exhausted: false,
             has_waited: false,
             saved_at_ms: now_ms,
+            saved_rows: 0,
             leased_until_ms: job.leased_until_ms,
         };
         if !inputs.is_empty() {
@@ -287,7 +291,7 @@ impl<'a> Drive<'a> {
         self.leased_until_ms = lease.until_ms;
         let mut statements = lease.statements;
         statements.extend(self.journal.save());
-        statements.push(self.progress());
+        statements.extend(self.progress());
         let committed = self.tools.commit(statements, calls, None).await?;
         self.saved_at_ms = now_ms;
         Ok(committed.calls)
@@ -297,16 +301,27 @@ impl<'a> Drive<'a> {
     async fn give_way(&mut self) -> Result<Failure, Failure> {
         let mut statements = vec![self.job.guard()];
         statements.extend(self.journal.save());
-        statements.extend([self.progress(), self.job.put_back(DUE_AT_ONCE)]);
+        statements.extend(self.progress());
+        statements.push(self.job.put_back(DUE_AT_ONCE));
         self.services.ports().database.write(statements).await?;
         Ok(Failure::GaveWay)
     }
 
-    /// The statement that stores how far the run is.
-    fn progress(&self) -> Statement {
+    /// The statements that store how far the run is, with what was said since the last time. Nothing is said any more once
+    /// a conversation was held for real; its driver has stored the rows.
+    fn progress(&mut self) -> Vec<Statement> {
         let conversation = self.simulation.conversation();
         let (turns, rows) = (conversation.turns(), conversation.transcript());
-        runs::progress(&self.job.workspace_id, &self.started.run.id, turns, rows, self.total.microusd)
+        let (workspace_id, call_id) = (&self.job.workspace_id, &self.started.call.id);
+        let mut statements =
+            vec![runs::progress(workspace_id, &self.started.run.id, turns, rows, self.total.microusd)];
+        if !self.started.is_held() {
+            let new = rows.get(self.saved_rows..).unwrap_or_default();
+            statements.push(call_journal::open(workspace_id, call_id));
+            statements.extend(call_journal::save_rows(workspace_id, call_id, new));
+            self.saved_rows = conversation.first_open_line().unwrap_or(rows.len());
+        }
+        statements
     }
 
     /// The webhooks that subscribe to the end. They are read again after an external request, since they may have
@@ -362,6 +377,7 @@ fn setup(started: &Started) -> SimulationSetup {
             first_message: assistant.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: assistant.specs().clone(),
+            has_transfers: !assistant.transfers.is_empty(),
         },
         persona: simulation.persona.clone(),
         scenario: simulation.scenario.clone(),

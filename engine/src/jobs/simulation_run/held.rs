@@ -70,11 +70,11 @@ pub(super) async fn recover(
     drive: &mut Drive<'_>,
 ) -> Result<bool, Failure> {
     let call = &started.call;
-    let [live, rows] = services.read(call_journal::select(&call.workspace_id, &call.id)).await?;
+    let [live, rows, turns] = services.read(call_journal::select(&call.workspace_id, &call.id)).await?;
     if live.first().is_none() {
         return Ok(false);
     }
-    let CallProgress { offset_ms, spent, transcript, turns } = call_journal::read(&live, &rows)?;
+    let CallProgress { offset_ms, spent, transcript, turns } = call_journal::read(&live, &rows, &turns)?;
     let held = HeldConversation {
         transcript,
         ended_reason: EndedReason::Aborted,

@@ -1,4 +1,4 @@
-//! The end of a call: what the caller was saying, and the keys that were not reported.
+//! The end of a call: what the caller was saying, and the keys of both sides that were not reported.
 use super::AudioLine;
 use crate::live::peer::PeerEvent;
 use crate::speech::exchange::{Arrival, ExchangeId, SpeechService};
@@ -15,6 +15,8 @@ impl AudioLine {
             self.keys_at_ms = now_ms;
             self.report_keys(now_ms);
             self.ended_at_ms = Some(now_ms);
+            self.voice.end_keys(now_ms);
+            self.take_voice_events();
             self.voice.close(now_ms);
         }
     }

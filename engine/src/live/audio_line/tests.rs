@@ -42,6 +42,56 @@ fn a_line_is_spoken_once_its_marks_return() {
     assert_eq!(peer.poll_timeout(), None);
 }
 
+/// Frames of silence and of sound, in a row.
+fn sounds(sent: &[LineOutput]) -> Vec<bool> {
+    let sounds = sent.iter().filter_map(|output| match output {
+        LineOutput::Audio(frame) => Some(frame.iter().any(|sample| *sample != 0)),
+        _ => None,
+    });
+    sounds.collect()
+}
+
+#[test]
+fn keys_are_pressed_after_the_line_and_nobody_cuts_them() {
+    let mut peer = started();
+    peer.handle(0, LineInput::Say("One moment.".into()));
+    let line = outputs(&mut peer, 0);
+    peer.handle(0, LineInput::Press("c_t1".into(), "12".into()));
+    peer.handle(0, LineInput::Press("c_t2".into(), "#".into()));
+    assert_eq!(outputs(&mut peer, 0), [], "they wait for the end of the line");
+    let line_ms = i64::try_from(sounds(&line).len()).unwrap() * FRAME_MS;
+    line.iter().filter_map(mark).for_each(|mark| peer.handle(line_ms, played(mark)));
+    let pressed = outputs(&mut peer, line_ms);
+    assert_eq!(sounds(&pressed), [[true; 5], [false; 5], [true; 5], [false; 5]].concat());
+    assert!(matches!(events(&mut peer)[..], [PeerEvent::LineBegan { .. }, PeerEvent::Spoken { .. }]));
+    // A key of the person, and a line that is cut before it is heard.
+    peer.handle(line_ms + 50, LineInput::Say("Hello?".into()));
+    peer.handle(line_ms + 100, LineInput::Media(MediaEvent::Dtmf('5')));
+    assert_eq!(outputs(&mut peer, line_ms + 100), [], "nothing is discarded, and nothing is said meanwhile");
+    assert_eq!(events(&mut peer), [PeerEvent::Interrupted { heard_permille: 0 }]);
+    let over_ms = line_ms + 400;
+    pressed.iter().filter_map(mark).for_each(|mark| peer.handle(over_ms, played(mark)));
+    assert_eq!(events(&mut peer), [PeerEvent::KeysPressed { id: "c_t1".into(), pressed: 2 }]);
+    assert_eq!(sounds(&outputs(&mut peer, over_ms)), [[true; 5], [false; 5]].concat());
+    // The person hangs up in the middle of the tone.
+    peer.handle(over_ms + 60, LineInput::Gone);
+    let last = [(); 3].map(|()| peer.poll_event());
+    let cut = PeerEvent::KeysPressed { id: "c_t2".into(), pressed: 0 };
+    assert_eq!(last, [keys("5", 0, 360), cut, PeerEvent::Gone].map(Some));
+}
+
+#[test]
+fn what_is_said_while_keys_are_pressed_follows_them() {
+    let mut peer = started();
+    peer.handle(0, LineInput::Press("c_t1".into(), "1w2".into()));
+    peer.handle(0, LineInput::Say("Hello?".into()));
+    let keys = outputs(&mut peer, 0);
+    assert_eq!(sounds(&keys).len(), 45, "nothing but the keys");
+    keys.iter().filter_map(mark).for_each(|mark| peer.handle(900, played(mark)));
+    assert!(sounds(&outputs(&mut peer, 900)).len() > 10, "the line");
+    assert_eq!(events(&mut peer), [PeerEvent::KeysPressed { id: "c_t1".into(), pressed: 3 }]);
+}
+
 #[test]
 fn what_was_heard_counts_the_lines_whose_end_was_not_told_yet() {
     let mut peer = started();
@@ -263,12 +313,14 @@ impl Default for Call {
             first_message: "Hello, this is the shop. How may I help you today?".into(),
             knowledge: Vec::new().into(),
             tools: Vec::new().into(),
+            has_transfers: false,
             seed: 1,
             limits,
             is_spoken: true,
             apology: String::new(),
             still_there: String::new(),
             not_understood: String::new(),
+            keys: false,
             filler: String::new(),
         };
         Self {

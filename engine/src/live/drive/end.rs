@@ -9,6 +9,7 @@ use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
 use crate::live::telephony::leg::Leg;
+use crate::ports::BoxFuture;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscribers};
@@ -37,7 +38,20 @@ impl Drive<'_> {
 
     /// Plays the last lines and stores the rest of the recording. Returns why the conversation ended, and the times of
     /// its turns.
-    pub(super) async fn wind_up(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
+    pub(super) fn wind_up<'b>(
+        &'b mut self,
+        peer: &'b mut dyn Peer,
+    ) -> BoxFuture<'b, (EndedReason, Vec<TurnTimes>)> {
+        // As in `converse`.
+        Box::pin(self.play_out(peer))
+    }
+
+    async fn play_out(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
+        // What came of it is in the leg.
+        if let Some(transferring) = self.transferring.take() {
+            // If it could not be stored, `asking` is: nobody hangs up either way.
+            let _ = transferring.await;
+        }
         // Pending model requests and tool calls are aborted.
         self.forget_question();
         self.forget_early();
@@ -47,9 +61,7 @@ impl Drive<'_> {
         self.take_segments(peer, true);
         self.recording.finish().await;
         self.note_cut_recording();
-        let started_ms = self.conversation.now_ms() - self.conversation.offset_ms();
-        let turns = peer.turns().into_iter().map(|turn| turn.since(started_ms)).collect();
-        (reason, turns)
+        (reason, self.turns(peer))
     }
 
     /// Plays the last lines to their end, unless nobody can hear or pay them, and records how much of them was heard.
@@ -61,6 +73,8 @@ impl Drive<'_> {
                     | EndedReason::HungUpByRequest
                     | EndedReason::MediaLost
                     | EndedReason::Aborted
+                    // Others talk on the line.
+                    | EndedReason::Transferred
                     // What is spoken costs more.
                     | EndedReason::CostLimit
             );

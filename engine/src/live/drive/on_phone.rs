@@ -131,7 +131,7 @@ impl Drive<'_> {
     pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
         self.check_leg_at_ms = self.now_ms() + PHONE_LEG_CHECK_MS;
-        if let Some((reason, fault)) = leg.stop_reason() {
+        if let Some((reason, fault)) = leg.stop_reason().filter(|_| self.transferring.is_none()) {
             self.fault = fault.or(self.fault);
             self.is_connection_over = true;
             // The end came before this look at it.

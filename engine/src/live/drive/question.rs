@@ -75,7 +75,7 @@ pub(super) fn turn_of<'a>(session: &'a LiveSession, history: &'a [Message], seed
     AssistantTurn {
         instructions: &session.instructions,
         knowledge: &session.assistant.knowledge,
-        tools: session.assistant.specs(),
+        tools: session.tools(),
         history,
         seed,
     }

@@ -99,6 +99,15 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
     if is_voicemail {
         ended.outcome = Outcome::Voicemail;
     }
+    // Whatever ended the conversation at the same moment.
+    if leg.transfer == Some(Placing::Accepted) {
+        ended.ended_reason = Some(EndedReason::Transferred);
+        ended.fault = EndedReason::Transferred.fault();
+        if !is_voicemail {
+            ended.outcome = EndedReason::Transferred.outcome();
+        }
+        return;
+    }
     // Canceled before any audio: no media was lost, whatever reason the carrier reports.
     if matches!(ended.ended_reason, Some(EndedReason::MediaLost | EndedReason::UserHungUp))
         && leg.hang_up_at.is_some()

@@ -27,6 +27,7 @@
   const ENDING = {
     user_hung_up: "You hung up.",
     assistant_ended: "The assistant said goodbye.",
+    transferred: "On the telephone, you would now be put through to a person.",
     hung_up_by_request: "Somebody at the service hung up.",
     silence: "Nothing was heard from you for a while, so the assistant hung up.",
     turn_limit: "The conversation reached its limit of turns.",

@@ -17,7 +17,7 @@ use crate::storage::calls::Call;
 
 /// From the service to the caller. A binary message is a frame to play.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(super) enum ToCaller {
     Opened,
     Mark { mark: u64 },
@@ -28,7 +28,7 @@ pub(super) enum ToCaller {
 
 /// From the caller to the service. A binary message is audio.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub(super) enum ToService {
     Played {
         mark: u64,

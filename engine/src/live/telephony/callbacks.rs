@@ -12,7 +12,7 @@ use crate::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
 };
 use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::telephony::{Route, client, incoming, status};
+use crate::live::telephony::{Route, client, incoming, status, transfer};
 use crate::ports::Incoming;
 use crate::services::Services;
 use crate::storage::carrier_tokens;
@@ -145,9 +145,15 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
         return Err(Fault::Bug("a carrier that does not sign its callbacks".to_owned()));
     }
     verify(services, provider, &callback, check).await?;
-    let token = callback.query_pairs().into_iter().find(|(name, _)| name == "call");
+    let query = callback.query_pairs();
+    let token = query.iter().find(|(name, _)| name == "call");
     let token =
-        token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, &text));
+        token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, text));
+    if token.is_some()
+        && let Some(document) = transfer::document(carrier, &query)
+    {
+        return Ok(document);
+    }
     let events = carrier
         .read(&callback)
         .map_err(|what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}.")))?;

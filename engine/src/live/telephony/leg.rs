@@ -45,6 +45,8 @@ pub struct Leg {
     pub media_started_at: Option<Timestamp>,
     /// When a hang-up was requested.
     pub hang_up_at: Option<Timestamp>,
+    /// The state of the request that hands the call over to another number; never [`Placing::Incoming`].
+    pub transfer: Option<Placing>,
     /// What the carrier has reported so far.
     pub facts: CarrierFacts,
     /// Whether the call has ended.
@@ -56,15 +58,15 @@ pub struct Leg {
 }
 
 crate::words! {
-    /// The state of the request that places a call.
+    /// The state of a request to the carrier that may be made once: the one that places a call, or transfers it.
     plain Placing {
         /// An incoming call, without a request.
         Incoming = "incoming",
         /// The request may be in progress, or the process died before the response was stored.
         Asking = "asking",
-        /// The carrier has accepted the call.
+        /// The carrier has accepted it.
         Accepted = "accepted",
-        /// The carrier has rejected the call.
+        /// The carrier has rejected it.
         Rejected = "rejected",
         /// The carrier's response did not say.
         Unknown = "unknown",
@@ -137,6 +139,7 @@ impl Leg {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
+            transfer: None,
             facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
@@ -144,10 +147,17 @@ impl Leg {
         })
     }
 
-    /// Whether a report with this carrier id may be about the call. An incoming call has its id from the beginning, so
-    /// another id belongs to something else, such as the socket's own leg.
+    /// Whether a report with this carrier id may be about the call. An incoming call has its id from the beginning, and one
+    /// that is transferred has it by then, so another id belongs to something else, such as the socket's own leg, or the call
+    /// to the other number.
     pub fn may_have_carrier_id(&self, carrier_call_id: &str) -> bool {
-        self.placing != Placing::Incoming || self.carrier_call_id.as_deref() == Some(carrier_call_id)
+        (self.placing != Placing::Incoming && self.transfer.is_none())
+            || self.carrier_call_id.as_deref() == Some(carrier_call_id)
+    }
+
+    /// Whether the call has been transferred, or may have been: then its line is not ours to end.
+    pub fn may_be_transferred(&self) -> bool {
+        self.transfer.is_some_and(|transfer| transfer != Placing::Rejected)
     }
 
     /// Whether the call no longer rings.
@@ -234,6 +244,7 @@ pub(crate) mod fixture {
             media_at: None,
             media_started_at: None,
             hang_up_at: None,
+            transfer: None,
             facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
@@ -284,6 +295,8 @@ mod tests {
         assert!(leg(Placing::Incoming).may_have_carrier_id("CA1"));
         assert!(!leg(Placing::Incoming).may_have_carrier_id("CA2"));
         assert!(leg(Placing::Accepted).may_have_carrier_id("CA2"));
+        let transferred = Leg { transfer: Some(Placing::Accepted), ..leg(Placing::Accepted) };
+        assert!(transferred.may_have_carrier_id("CA1") && !transferred.may_have_carrier_id("CA2"));
     }
 
     #[test]

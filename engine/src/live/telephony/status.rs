@@ -35,11 +35,13 @@ async fn apply_once(
         None => Leg::select_by_carrier(provider, &report.carrier_call_id),
     };
     let [rows] = services.read([select]).await?;
-    let before = Leg::first(Some(&rows))?
-        .filter(|leg| leg.provider == provider && leg.may_have_carrier_id(&report.carrier_call_id));
-    let Some(before) = before else {
+    let Some(before) = Leg::first(Some(&rows))?.filter(|leg| leg.provider == provider) else {
         return Ok(None);
     };
+    if !before.may_have_carrier_id(&report.carrier_call_id) {
+        other_end(services, &before, report).await?;
+        return Ok(None);
+    }
     let change = Change::new(services, &before, report);
     if !change.has_effect() {
         return Ok(Some(before));
@@ -53,6 +55,19 @@ async fn apply_once(
         Err(error) if error.is_constraint("phone_calls.carrier_call_id") => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The number to which a call was transferred is not reached, or has hung up: nobody is left to talk with.
+async fn other_end(services: &Services, leg: &Leg, report: &Report) -> Result<(), Fault> {
+    let keeps_line =
+        services.config().carriers.get(leg.provider).is_some_and(|it| it.keeps_transferred_line());
+    if keeps_line && leg.may_be_transferred() && matches!(report.progress, Some(Progress::Ended(_))) {
+        let mut batch = Batch::default();
+        let now = services.now();
+        leg.hang_up_by(services, now, now, &mut batch);
+        batch.write(services).await?;
+    }
+    Ok(())
 }
 
 /// The changes of a report.

@@ -52,7 +52,8 @@ impl AssistantModel {
         }))
     }
 
-    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`AssistantModel::new`].
+    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`AssistantModel::new`],
+    /// and after these any tools of this call alone.
     ///
     /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar). What the model writes can
     /// be taken from `written` before the answer is complete; no other attempt starts then.
@@ -118,7 +119,9 @@ fn request(
     let prompt = prompt(turn.instructions, turn.knowledge, how, knowledge_bytes_max, hangs_up);
     let mut messages = vec![system(&prompt)];
     messages.append(&mut for_assistant(turn.history));
-    ChatRequest { messages, tools: tools.to_vec(), seed: Some(turn.seed) }
+    let own = tools.len() - usize::from(hangs_up);
+    let tools = tools.iter().cloned().chain(turn.tools.iter().skip(own).map(tool)).collect();
+    ChatRequest { messages, tools, seed: Some(turn.seed) }
 }
 
 /// What the model is told before the conversation, with how it speaks.
@@ -199,6 +202,7 @@ pub(in crate::models) fn read(answer: &Completion, hangs_up: bool) -> Result<Ass
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::keys::{SEND_KEYS, send_keys};
     use crate::conversation::{Message, ToolRequest};
 
     #[test]
@@ -213,6 +217,24 @@ mod tests {
         assert!(!request.messages[0].to_string().contains(END_CALL));
         let answer = Completion { calls: vec![call(END_CALL)], ..Completion::default() };
         assert_eq!(read(&answer, false), Ok(AssistantReply::call(END_CALL, json!({}))));
+    }
+
+    #[test]
+    fn a_call_can_have_tools_of_its_own() {
+        let sent = as_sent(&[], true);
+        let turn = AssistantTurn {
+            instructions: "",
+            knowledge: &[],
+            tools: &[send_keys()],
+            history: &[Message::User { text: "Press 2.".into() }],
+            seed: 1,
+        };
+        let names = |tools: &[JsonText]| -> Vec<_> {
+            tools.iter().map(|tool| tool.parse()["function"]["name"].clone()).collect()
+        };
+        assert_eq!(names(&request(&turn, 0, &sent, true).tools), [END_CALL, SEND_KEYS]);
+        let turn = AssistantTurn { tools: &[], ..turn };
+        assert_eq!(names(&request(&turn, 0, &sent, true).tools), [END_CALL]);
     }
 
     #[test]

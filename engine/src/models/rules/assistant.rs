@@ -1,5 +1,7 @@
 mod results;
 
+use std::borrow::Cow;
+
 use super::arguments::fill;
 use super::knowledge_search::KnowledgeIndex;
 use super::phrases::{CLOSINGS, WELCOMES, greeting, help, pick, sorry};
@@ -42,7 +44,8 @@ impl RulesAssistant {
         }
     }
 
-    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`RulesAssistant::new`].
+    /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`RulesAssistant::new`], and
+    /// after these any tools of this call alone.
     #[must_use]
     pub fn reply(&self, turn: &AssistantTurn<'_>) -> AssistantReply {
         let results = results::since_last_call(turn.history);
@@ -60,7 +63,7 @@ impl RulesAssistant {
         let text = truncate(text.to_owned(), TEXT_BYTES_MAX);
         let answer = self.knowledge.answer(&text);
         let known = answer.as_ref().map_or(0, |answer| answer.matched);
-        let tool = self.tools.best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
+        let tool = self.tools_of(turn).best(&unique_terms(&text)).filter(|tool| tool.matched >= known);
         if let Some(tool) = tool.and_then(|tool| turn.tools.get(tool.index)) {
             return AssistantReply::call(&tool.name, Value::Object(fill(&tool.parameters.parse(), &text)));
         }
@@ -73,6 +76,16 @@ impl RulesAssistant {
             Some(SmallTalk::Greeting) => greeting(&self.help, turn.seed, lines),
             None => sorry(&self.help, turn.seed, lines),
         })
+    }
+
+    /// The index of all tools of the turn.
+    fn tools_of(&self, turn: &AssistantTurn<'_>) -> Cow<'_, ToolIndex> {
+        let more = turn.tools.get(self.tools.len()..).unwrap_or_default();
+        let mut tools = Cow::Borrowed(&self.tools);
+        for tool in more {
+            tools.to_mut().add(tool);
+        }
+        tools
     }
 }
 

@@ -69,7 +69,12 @@ impl ToolIndex {
         index
     }
 
-    fn add(&mut self, tool: &ToolSpec) {
+    /// How many tools it has.
+    pub(super) fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub(super) fn add(&mut self, tool: &ToolSpec) {
         let words = identifier_words(&tool.name);
         let (mut weak, mut strong): (Vec<_>, Vec<_>) =
             words.iter().partition(|word| is_stop(word) || WEAK_WORDS.contains(&word.as_str()));

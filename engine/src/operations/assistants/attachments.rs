@@ -9,6 +9,7 @@ use crate::base::limits::{
     DETACHED_AT_ONCE, DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
 };
 use crate::base::time::Timestamp;
+use crate::conversation::{SEND_KEYS, TRANSFER_TOOL};
 use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
 use crate::operations::operation::{Input, Operation, Output};
@@ -147,8 +148,9 @@ async fn set_tools(context: &mut Context, input: &Input) -> Result<Output, Fault
     let [guard, update] = resource::change(&current, &next);
     let [delete, insert] = TOOLS.replace(&next.id, list);
     let mut statements = revisions::keep(&current);
-    statements.extend([guard, delete, insert, update]);
-    context.commit(statements, resource::ok(&next)?).await
+    statements.extend([guard, delete, insert, update, own_tools_are_free("assistant_id", &next.id)]);
+    let committed = context.commit(statements, resource::ok(&next)?).await;
+    committed.map_err(|fault| own_tool_taken(fault, Some("tool_ids")))
 }
 
 async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, Fault> {
@@ -189,6 +191,42 @@ async fn set_knowledge(context: &mut Context, input: &Input) -> Result<Output, F
         Fault::Storage(error) if error.is_constraint("knowledge_limit") => Fault::Stale,
         other => other,
     })
+}
+
+/// The tools that an assistant has of its own: the constraint that an attached tool of the same name violates, the name, the
+/// assistant's field that gives it the tool.
+const OWN_TOOLS: [(&str, &str, &str); 2] =
+    [("send_keys_taken", SEND_KEYS, "keys"), ("transfer_call_taken", TRANSFER_TOOL, "transfers")];
+
+/// Undoes the batch when an assistant, selected by `column = value` of its attachments, has a tool attached whose name is that of
+/// one that it has of its own.
+pub(crate) fn own_tools_are_free(column: &'static str, value: &impl Id) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO batch_guard (send_keys_is_free, transfer_call_is_free)
+             SELECT tools.name <> :send_keys, tools.name <> :transfer_call
+             FROM assistant_tools AS attached JOIN tools ON tools.id = attached.tool_id
+             JOIN assistants ON assistants.id = attached.assistant_id
+             WHERE attached.workspace_id = :ws AND attached.{column} = :value
+             AND (tools.name = :send_keys AND assistants.keys = 1
+                  OR tools.name = :transfer_call AND assistants.transfers <> '[]')"
+        ),
+        value = value,
+        send_keys = SEND_KEYS,
+        transfer_call = TRANSFER_TOOL
+    )
+}
+
+/// The error for what [`own_tools_are_free`] undoes: of `field`, or of the assistant's field that gives it the tool.
+pub(crate) fn own_tool_taken(fault: Fault, field: Option<&str>) -> Fault {
+    let Fault::Storage(error) = &fault else { return fault };
+    let Some((_, tool, own)) = OWN_TOOLS.into_iter().find(|(constraint, ..)| error.is_constraint(constraint))
+    else {
+        return fault;
+    };
+    let message =
+        format!("an assistant with `{own}` has a tool `{tool}` of its own; give yours another name");
+    Error::field(field.unwrap_or(own), message).into()
 }
 
 /// Each id once, in the given order.

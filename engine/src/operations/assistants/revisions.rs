@@ -152,10 +152,11 @@ async fn restore(context: &mut Context, input: &Input) -> Result<Output, Fault> 
     statements.extend(attachments::TOOLS.replace(&next.id, lists.0));
     statements.extend(attachments::DOCUMENTS.replace(&next.id, lists.1));
     statements.push(knowledge_fits("assistant_id", &next.id));
+    statements.push(attachments::own_tools_are_free("assistant_id", &next.id));
     context.commit(statements, resource::ok(&next)?).await.map_err(|fault| match fault {
         Fault::Storage(error) if error.is_constraint("knowledge_limit") => {
             too_much_knowledge("revision").into()
         }
-        other => other,
+        other => attachments::own_tool_taken(other, Some("revision")),
     })
 }

@@ -1,8 +1,10 @@
 //! `GET /simulations/runs/{id}`: one run with its evaluations and what was said.
 
 use crate::base::error::Error;
+use crate::base::ids::RunId;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
+use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::calls::{self, Call};
 use crate::storage::fault::Fault;
@@ -12,22 +14,26 @@ use crate::storage::runs::{Run, RunDetail};
 pub const OPERATION: Operation = Operation::get("get_simulation_run", "/simulations/runs/{id}", run!(run))
     .docs(
         "Get a run",
-        "Returns one run with its evaluations, transcript and call. Evaluations and transcript are empty until the run ends.",
+        "Returns one run with its evaluations, transcript and call. Evaluations are empty until the run ends; with a provider's model, the transcript of a run in progress has what was said so far.",
     )
     .returns::<RunDetail>();
 
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id = input.id();
-    let select = sql!(
-        format!(
-            "SELECT {}, evaluations, transcript FROM runs WHERE workspace_id = :ws AND id = :id",
-            Run::COLUMNS
-        ),
-        id = &id
-    );
-    let [run, call] = context.read_each([select, calls::select_of_run(&id)]).await?;
+    let [run, call] = context.read_each([select(&id), calls::select_of_run(&id)]).await?;
     let run = run.first().ok_or_else(|| Error::not_found("run"))?;
     let base_url = &context.services.config().base_url;
     let call = call.first().map(|row| Call::read(row, base_url)).transpose()?;
     Output::ok(&RunDetail::read(run, call)?)
+}
+
+/// A run of the caller's workspace, for [`RunDetail::read`].
+pub(crate) fn select(id: &RunId) -> Statement {
+    sql!(
+        format!(
+            "SELECT {}, evaluations, transcript FROM runs WHERE workspace_id = :ws AND id = :id",
+            Run::COLUMNS
+        ),
+        id = id
+    )
 }

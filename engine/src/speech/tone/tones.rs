@@ -12,7 +12,7 @@ pub(super) const PERIOD: usize = 768;
 /// The largest value of [`SINE`]. The sum of two tones stays 12 dB below full scale.
 pub(super) const AMPLITUDE: i16 = 4_096;
 /// One period of a sine.
-pub(super) static SINE: [i16; PERIOD] = sine();
+pub(in crate::speech) static SINE: [i16; PERIOD] = sine();
 
 /// The frequency of `tone` as a multiple of 62.5 Hz.
 pub(super) const fn multiple(tone: usize) -> usize {

@@ -34,6 +34,7 @@ impl Voice {
         self.note_playback(now_ms);
         let over = self.player.take_played(now_ms);
         for progress in over {
+            self.keys_played(progress.line, progress.heard_ms);
             self.pass_wordless_lines();
             if self.lines.front().is_none_or(|line| line.id != progress.line) {
                 continue;
@@ -46,6 +47,7 @@ impl Voice {
             self.note_first_line(now_ms);
         }
         self.pass_wordless_lines();
+        self.begin_keys();
     }
 
     /// Reports when a line has nothing to play before its end, and when it goes on: if it is cut then, its sound had ended.

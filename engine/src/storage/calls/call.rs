@@ -63,13 +63,13 @@ pub struct Call {
     /// The caller's sentiment; null until the call is analyzed.
     sentiment: Option<Sentiment>,
     /// The transcript, oldest row first; times count from the start of the conversation. Reading a single call that is
-    /// in progress returns what was said so far: of a line that the assistant is saying, what was heard up to two seconds
-    /// ago. A list has the transcripts of ended calls only, and null from the row at which the page would exceed 4 MiB.
+    /// in progress returns what was said so far: of a line that the assistant is saying (`in_progress`), what was heard up to
+    /// two seconds ago. A list has the transcripts of ended calls only, and null from the row at which the page would exceed 4 MiB.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,
     /// When the steps from each spoken turn of the caller to the assistant's answer were done: the latest 200 turns, oldest
-    /// first, written when the call ends. A conversation by text has none, nor has one that the service lost in a
-    /// crash. Null in lists; reading a single call always returns it.
+    /// first, written when the call ends. A conversation by text has none. Null in lists; reading a single call always
+    /// returns it.
     turns: Option<Vec<TurnTimes>>,
     /// How long the caller waited for each answer of `turns`, in ms: from the end of their speech until they heard the
     /// assistant. Turns that were not answered are left out. Lists have it, too.
@@ -130,14 +130,33 @@ pub fn select(id: &CallId) -> Statement {
     sql!(select_where("c.workspace_id = :ws AND c.id = :id"), id = id)
 }
 
+/// The same without its transcript and turns.
+pub fn select_without_transcript(id: &CallId) -> Statement {
+    sql!(
+        format!(
+            "SELECT {COLUMNS}, NULL AS transcript, NULL AS turns FROM calls AS c
+             JOIN call_groups AS g ON g.id = c.group_id WHERE c.workspace_id = :ws AND c.id = :id"
+        ),
+        id = id
+    )
+}
+
+/// The same as [`select`], only of a call that has ended.
+pub fn select_ended(id: &CallId) -> Statement {
+    sql!(select_where("c.workspace_id = :ws AND c.id = :id AND c.status = 'ended'"), id = id)
+}
+
+const OF_RUN: &str = "c.workspace_id = :ws
+ AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = :run_id)";
+
 /// The call of a run of the caller's workspace.
 pub fn select_of_run(run_id: &RunId) -> Statement {
-    sql!(
-        select_where(
-            "c.workspace_id = :ws AND c.id = (SELECT call_id FROM runs WHERE runs.workspace_id = :ws AND runs.id = :run_id)"
-        ),
-        run_id = run_id
-    )
+    sql!(select_where(OF_RUN), run_id = run_id)
+}
+
+/// The same, only of a call that has ended.
+pub fn select_ended_of_run(run_id: &RunId) -> Statement {
+    sql!(select_where(&format!("{OF_RUN} AND c.status = 'ended'")), run_id = run_id)
 }
 
 /// One call of a workspace, for jobs.
@@ -151,7 +170,7 @@ const SO_FAR: &str = "(SELECT json_group_array(json(content)) FROM
 
 fn select_where(condition: &str) -> String {
     format!(
-        "SELECT {COLUMNS}, COALESCE(t.content, {SO_FAR}) AS transcript, COALESCE(t.turns, '[]') AS turns FROM calls AS c
+        "SELECT {COLUMNS}, COALESCE(t.content, {SO_FAR}) AS transcript, COALESCE(t.turns, '[]') AS turns, t.changes AS changes FROM calls AS c
          JOIN call_groups AS g ON g.id = c.group_id LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE {condition}"
     )
 }

@@ -32,13 +32,7 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
     };
     let mut statements = vec![insert.groups(), insert.sums(ended), insert.call(ended, analysis)];
     if let Some(ended) = ended {
-        let insert = sql!(
-            "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
-             SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call ON CONFLICT DO NOTHING",
-            call = &new.id,
-            transcript = transcript(ended),
-            turns = turns(ended),
-        );
+        let insert = insert_transcript(&new.id, transcript(ended), ended, "1");
         statements.push(insert.in_workspace(&new.workspace_id));
     }
     statements.push(search::insert(new, ended, analysis));
@@ -100,17 +94,10 @@ pub fn end(
         duration_ms: Some(ended.duration_ms),
         cost_microusd: Some(ended.costs.total_microusd),
     };
-    let transcript = transcript(ended);
-    let bytes = transcript.len() as i64;
+    let content = transcript(ended);
+    let bytes = content.len() as i64;
     let mut statements = regroup.statements();
-    let insert = sql!(
-        "INSERT INTO call_transcripts (seq, workspace_id, content, turns)
-         SELECT seq, workspace_id, :transcript, :turns FROM calls WHERE workspace_id = :ws AND id = :call AND status <> 'ended'
-         ON CONFLICT DO NOTHING",
-        call = id,
-        transcript = transcript,
-        turns = turns(ended),
-    );
+    let insert = insert_transcript(id, content, ended, "status <> 'ended'");
     let update = sql!(
         format!(
             "UPDATE calls AS c SET group_id = {}, status = 'ended', answered_at = :answered_at, ended_at = :ended_at,
@@ -146,6 +133,20 @@ pub fn end(
     statements.extend([insert, update].map(|statement| statement.in_workspace(workspace_id)));
     statements.extend(search::index(workspace_id, id));
     statements
+}
+
+/// Stores what was said in a call (`content`), and how many changes whoever follows it was shown.
+fn insert_transcript(id: &CallId, content: String, ended: &EndedCall, condition: &str) -> Statement {
+    sql!(
+        format!(
+            "INSERT INTO call_transcripts (seq, workspace_id, content, turns, changes)
+             SELECT seq, workspace_id, :transcript, :turns, (SELECT changes FROM live_calls WHERE call_id = calls.id)
+             FROM calls WHERE workspace_id = :ws AND id = :call AND {condition} ON CONFLICT DO NOTHING"
+        ),
+        call = id,
+        transcript = content,
+        turns = turns(ended),
+    )
 }
 
 /// Stores the carrier's price, reported after the call ended, and the call's new total.

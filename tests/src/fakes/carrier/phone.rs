@@ -7,7 +7,7 @@ use super::clock_s;
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
 use super::server::{CarrierServer, TIMEOUT_MS};
-use super::wire::{CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
+use super::wire::{Behaviour, CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
 use crate::reply::Reply;
 
 /// How the service ended a call.
@@ -29,6 +29,8 @@ pub struct Phone {
     sent: Vec<CallbackRequest>,
     held: Option<Vec<CallbackRequest>>,
     told: u32,
+    /// Transfers that were answered in another way than those that follow.
+    earlier_transfers: usize,
     line: Option<Line>,
     connected_at: Option<Instant>,
     pace: f64,
@@ -44,6 +46,7 @@ impl Phone {
             sent: Vec::new(),
             held: None,
             told: 0,
+            earlier_transfers: 0,
             line: None,
             connected_at: None,
             pace: 1.0,
@@ -177,6 +180,57 @@ impl Phone {
         self.server.command(&self.call, "a command to end", |command| {
             matches!(command, Command::HangUp { .. }).then_some(())
         });
+    }
+
+    // Transfers.
+
+    /// How the carrier answers transfers of this call from now on.
+    pub fn transfers_are(&mut self, behaviour: Behaviour) {
+        self.earlier_transfers = self.transfers();
+        self.server.transfers_are(&self.call, behaviour);
+    }
+
+    /// Waits until the service transfers the call (after [`Phone::transfers_are`]), and fetches the instructions if it named a
+    /// URL. The media go on.
+    #[track_caller]
+    pub fn is_transferred(&mut self) -> Instruction {
+        let instruction = self.server.transfer_after(&self.call, self.earlier_transfers);
+        instruction.unwrap_or_else(|url| {
+            self.ask(&CallEvent::Transferring { url });
+            self.instruction.clone().expect("the service has answered").expect("valid instructions")
+        })
+    }
+
+    /// The same; the carrier then closes the media, if it does.
+    #[track_caller]
+    pub fn was_transferred(&mut self) -> Instruction {
+        let instruction = self.is_transferred();
+        if self.closing_ends() {
+            self.close_media();
+        }
+        instruction
+    }
+
+    /// The number of transfers that the service has asked for.
+    pub fn transfers(&self) -> usize {
+        let commands = self.server.commands(self.id()).into_iter();
+        commands.filter(|command| matches!(command, Command::Transfer { .. })).count()
+    }
+
+    /// Whether the service has asked to end the call.
+    pub fn is_commanded_to_end(&self) -> bool {
+        self.server.hang_up_commanded(&self.call)
+    }
+
+    /// Reports an event of the call to the other number, at the address of this one.
+    #[track_caller]
+    pub fn tell_of_other_end(&mut self, event: &CallEvent) {
+        let (carrier_call_id, other_id) = super::numbers::ids(self.server.provider());
+        let other = PhoneCall { carrier_call_id, other_id, outbound: true, ..self.call.clone() };
+        let public = self.server.public();
+        if let Some(callback) = self.server.wire().callback(&public, &other, event, self.told, clock_s()) {
+            self.deliver(&callback);
+        }
     }
 
     // Instructions of the service.
@@ -332,7 +386,7 @@ impl Phone {
             let decided = self.server.command(&self.call, "the decision", |command| match command {
                 Command::Answer { instruction, .. } => Some(instruction.clone()),
                 Command::Refuse { .. } | Command::HangUp { .. } => Some(Instruction::HangUp),
-                Command::Place { .. } => None,
+                Command::Place { .. } | Command::Transfer { .. } => None,
             });
             self.instruction = Some(Ok(decided));
             self.follow();

@@ -74,7 +74,7 @@ impl Wire for Plain {
     ) -> Option<CallbackRequest> {
         let url = match event {
             CallEvent::Incoming | CallEvent::Asked => call.voice_url.clone(),
-            CallEvent::Priced { .. } => return None,
+            CallEvent::Priced { .. } | CallEvent::Transferring { .. } => return None,
             _ => call.status_url.clone(),
         };
         let event = format!("{event:?}");

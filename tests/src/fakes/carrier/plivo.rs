@@ -64,6 +64,7 @@ impl Wire for PlivoWire {
     fn done(&self, command: &Command) -> ApiReply {
         match command {
             Command::HangUp { .. } => ApiReply::empty(204),
+            Command::Transfer { carrier_call_id, .. } => api::transferred(carrier_call_id),
             // An incoming call is answered with a document only.
             _ => api::error(405, "HTTP method not allowed"),
         }

@@ -1,5 +1,6 @@
 //! A carrier's API behind a socket: accepts and records orders and commands, and creates calls. The test controls the other
 //! end of each call ([`Phone`]).
+use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -35,6 +36,8 @@ struct State {
     service: Option<Service>,
     seen: Vec<Seen>,
     calls: Vec<Entry>,
+    /// How transfers of a call are answered.
+    transfers: BTreeMap<String, Behaviour>,
 }
 
 /// The service's public URL and its real address.
@@ -209,10 +212,29 @@ impl CarrierServer {
         })
     }
 
+    /// Waits for a transfer of this call that comes after so many others.
+    pub(super) fn transfer_after(&self, call: &PhoneCall, earlier: usize) -> Result<Instruction, String> {
+        self.wait(&format!("a transfer of {}", call.carrier_call_id), |state| {
+            let read = state.seen.iter().filter_map(|seen| seen.read.as_ref().ok());
+            let mut transfers = read.filter_map(|command| match command {
+                Command::Transfer { carrier_call_id, instruction } if names(call, carrier_call_id) => {
+                    Some(instruction)
+                }
+                _ => None,
+            });
+            transfers.nth(earlier).cloned()
+        })
+    }
+
     /// Whether the service has sent a hang-up command for this call.
     pub(super) fn hang_up_commanded(&self, call: &PhoneCall) -> bool {
         let ends = |seen: &Seen| matches!(&seen.read, Ok(Command::HangUp { carrier_call_id }) if names(call, carrier_call_id));
         self.lock().seen.iter().any(ends)
+    }
+
+    /// From now on, transfers of this call are answered like this.
+    pub(super) fn transfers_are(&self, call: &PhoneCall, behaviour: Behaviour) {
+        self.lock().transfers.insert(call.carrier_call_id.clone(), behaviour);
     }
 
     /// From now on, commands for this call get the response for a call that does not exist.
@@ -299,7 +321,20 @@ impl CarrierServer {
             Ok(command) => {
                 let id = about(command).unwrap_or_default();
                 let live = self.lock().calls.iter().any(|entry| !entry.over && names(&entry.call, id));
-                Treatment::Reply(if live { self.0.wire.done(command) } else { self.0.wire.gone() })
+                let behaviour = match command {
+                    Command::Transfer { .. } => self.lock().transfers.get(id).copied(),
+                    _ => None,
+                };
+                match behaviour {
+                    Some(Behaviour::Hang) => Treatment::Hang,
+                    Some(Behaviour::Cut) => Treatment::Cut,
+                    Some(Behaviour::Late) => Treatment::Late(self.0.wire.done(command)),
+                    Some(behaviour) => Treatment::Reply(
+                        self.0.wire.refused(behaviour).unwrap_or_else(|| self.0.wire.done(command)),
+                    ),
+                    None if live => Treatment::Reply(self.0.wire.done(command)),
+                    None => Treatment::Reply(self.0.wire.gone()),
+                }
             }
         };
         self.lock().seen.push(Seen { at: Instant::now(), request, read });
@@ -344,7 +379,8 @@ fn about(command: &Command) -> Option<&str> {
         Command::Place { .. } => None,
         Command::Answer { carrier_call_id, .. }
         | Command::Refuse { carrier_call_id }
-        | Command::HangUp { carrier_call_id } => Some(carrier_call_id),
+        | Command::HangUp { carrier_call_id }
+        | Command::Transfer { carrier_call_id, .. } => Some(carrier_call_id),
     }
 }
 

@@ -76,6 +76,9 @@ impl Wire for TwilioWire {
             Command::HangUp { carrier_call_id } => {
                 ApiReply::json(200, &api::call(carrier_call_id, "completed", "", ""))
             }
+            Command::Transfer { carrier_call_id, .. } => {
+                ApiReply::json(200, &api::call(carrier_call_id, "in-progress", "", ""))
+            }
             // Twilio has no such commands; it uses documents.
             _ => self.gone(),
         }

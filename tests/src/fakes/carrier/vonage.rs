@@ -116,10 +116,22 @@ impl VonageWire {
         Ok(Command::Place { from, to, status_url, instruction, answer_url })
     }
 
+    fn transfer(&self, id: &str, body: &Value) -> Result<Command, String> {
+        let body = object(body, "body", &["action", "destination"])?;
+        let destination = body.get("destination").unwrap_or(&Value::Null);
+        let destination = object(destination, "destination", &["type", "ncco"])?;
+        if text(destination, "type")? != "ncco" {
+            return Err("destination.type: must be ncco".to_owned());
+        }
+        let instruction = self.instructed(destination.get("ncco").unwrap_or(&Value::Null))?;
+        Ok(Command::Transfer { carrier_call_id: id.to_owned(), instruction: Ok(instruction) })
+    }
+
     /// Events of the telephone leg keep their URL; `eventUrl` applies to the socket's leg only.
     fn instructed(&self, document: &Value) -> Result<Instruction, String> {
         Ok(match ncco::read(document)? {
             Ncco::Over => Instruction::HangUp,
+            Ncco::Dial { to, from } => Instruction::Dial { to, caller_id: from },
             Ncco::Connect(leg) => {
                 self.remember(&leg);
                 Instruction::Connect { media_url: leg.uri, status_url: None }
@@ -159,7 +171,8 @@ impl Wire for VonageWire {
                 {
                     Ok(Command::HangUp { carrier_call_id: id.to_owned() })
                 }
-                Some(_) => Err(wrong("action: must be hangup".to_owned())),
+                Some(id) if body["action"] == "transfer" => self.transfer(id, &body).map_err(wrong),
+                Some(_) => Err(wrong("action: must be hangup or transfer".to_owned())),
                 None => Err(self.gone()),
             },
             _ => Err(self.gone()),
@@ -216,7 +229,7 @@ impl Wire for VonageWire {
             CallEvent::Ended { how: EndKind::Failed, .. } => ("failed", Some("cannot_route"), Map::new()),
             CallEvent::Ended { how: EndKind::Canceled, .. } => ("cancelled", None, Map::new()),
             // The order contains the document, and the end contains the price.
-            CallEvent::Asked | CallEvent::Priced { .. } => return None,
+            CallEvent::Asked | CallEvent::Priced { .. } | CallEvent::Transferring { .. } => return None,
         };
         let mut body = json!({
             "headers": {},

@@ -20,7 +20,7 @@ pub trait Wire: Send + Sync + 'static {
     /// The response to an order with this behaviour; `None` for [`Behaviour::Take`] and for those without a response.
     fn refused(&self, behaviour: Behaviour) -> Option<ApiReply>;
 
-    /// The response to a command for a call ([`Command::Answer`], [`Command::Refuse`], [`Command::HangUp`]).
+    /// The response to a command for a call ([`Command::Answer`], [`Command::Refuse`], [`Command::HangUp`], [`Command::Transfer`]).
     fn done(&self, command: &Command) -> ApiReply;
 
     /// The response to a command for a call that has ended or never existed.
@@ -163,6 +163,13 @@ pub enum Command {
         /// The carrier's id.
         carrier_call_id: String,
     },
+    /// Connects a call to somebody else.
+    Transfer {
+        /// The carrier's id.
+        carrier_call_id: String,
+        /// [`Instruction::Dial`], or the URL where it is fetched.
+        instruction: Result<Instruction, String>,
+    },
 }
 
 /// An instruction for a call.
@@ -174,6 +181,13 @@ pub enum Instruction {
         media_url: String,
         /// The new URL for callbacks of this call, if the document sets one.
         status_url: Option<String>,
+    },
+    /// Connects it to another number.
+    Dial {
+        /// The called number with a leading `+`.
+        to: String,
+        /// The number that is shown, if one is given.
+        caller_id: Option<String>,
     },
     /// Declines it or hangs up, possibly after a spoken text.
     HangUp,
@@ -238,6 +252,11 @@ pub enum CallEvent {
     Answered,
     /// The carrier asks for instructions for an answered call.
     Asked,
+    /// The carrier asks for the instructions of a transfer.
+    Transferring {
+        /// The URL that the service named.
+        url: String,
+    },
     /// The call ended.
     Ended {
         /// The kind of end.

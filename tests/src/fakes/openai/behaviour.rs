@@ -9,6 +9,7 @@ pub const MODELS: &[(&str, &str)] = &[
     ("echo", "repeats the user's last message"),
     ("tools", "calls the first tool with the user's words for every property, then says its result"),
     ("parallel-tools", "says \"One moment.\" and calls all tools at once, then says their results"),
+    ("twice", "says \"One moment.\" and calls the first tool twice, then says the results"),
     ("unknown-tool", "calls an unknown tool, then says the result"),
     ("bad-arguments", "calls the first tool with half a JSON object, then says the result"),
     ("says-goodbye", "calls end_call with last words"),
@@ -122,8 +123,8 @@ impl Reply {
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
-        "echo" | "tools" | "parallel-tools" | "unknown-tool" | "bad-arguments" | "unfit-arguments"
-        | "says-goodbye" | "repeats" | "writes-slowly" | "breaks-off"
+        "echo" | "tools" | "parallel-tools" | "twice" | "unknown-tool" | "bad-arguments"
+        | "unfit-arguments" | "says-goodbye" | "repeats" | "writes-slowly" | "breaks-off"
             if looks_back(body) =>
         {
             analyst()
@@ -131,6 +132,11 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "echo" => echo(),
         "tools" => tools(body, Shape::Usual),
         "parallel-tools" => parallel_tools(body, Shape::Usual),
+        "twice" => {
+            let mut reply = parallel_tools(body, Shape::Usual);
+            reply.calls = reply.calls.iter().take(1).cycle().take(2).cloned().collect();
+            reply
+        }
         "unknown-tool" => after_tools(body).unwrap_or_else(|| Reply::call("no_such_tool", &json!({"x": 1}))),
         "bad-arguments" => after_tools(body).unwrap_or_else(|| Reply {
             calls: vec![(own_tools(body)[0].clone(), "{\"x\": ".to_owned())],

@@ -107,7 +107,7 @@ CREATE TABLE assistant_revisions (
   knowledge_ids TEXT NOT NULL,
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (workspace_id, id, revision)
 ) STRICT;
 CREATE TABLE assistant_tools (
@@ -129,7 +129,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1) STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]') STRICT;
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -143,7 +143,9 @@ CREATE TABLE batch_guard (
   ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT stale CHECK (ok = 1),
   key_ok INTEGER NOT NULL DEFAULT 1 CONSTRAINT unknown_key CHECK (key_ok = 1),
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
-, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1)) STRICT;
+, room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1), send_keys_is_free INTEGER NOT NULL DEFAULT 1
+  CONSTRAINT send_keys_taken CHECK (send_keys_is_free = 1), transfer_call_is_free INTEGER NOT NULL DEFAULT 1
+  CONSTRAINT transfer_call_taken CHECK (transfer_call_is_free = 1)) STRICT;
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
@@ -193,7 +195,7 @@ CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
-, turns TEXT NOT NULL DEFAULT '[]') STRICT;
+, turns TEXT NOT NULL DEFAULT '[]', changes INTEGER) STRICT;
 CREATE TABLE call_words (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -321,7 +323,15 @@ CREATE TABLE live_call_rows (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL REFERENCES live_calls (call_id),
   place INTEGER NOT NULL,
+  content TEXT NOT NULL, change INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (call_id, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE live_call_turns (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  call_id TEXT NOT NULL REFERENCES live_calls (call_id),
+  place INTEGER NOT NULL,
   content TEXT NOT NULL,
+  change INTEGER NOT NULL,
   PRIMARY KEY (call_id, place)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE live_calls (
@@ -329,7 +339,7 @@ CREATE TABLE live_calls (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   offset_ms INTEGER NOT NULL,
   spent TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, changes INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 CREATE TABLE memberships (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -393,7 +403,7 @@ CREATE TABLE phone_calls (
   -- Counts changes: whoever ends the call has seen the last one.
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL
-, delete_at INTEGER) STRICT, WITHOUT ROWID;
+, delete_at INTEGER, transfer TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE "recordings" (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

@@ -66,12 +66,14 @@ impl Leg {
         batch.wake(JobKind::LiveCall, &self.job_id, now.ms());
     }
 
-    /// Adds a job that hangs up at the carrier, unless the carrier has reported the end.
+    /// Adds a job that hangs up at the carrier, unless the carrier has reported the end, or others talk on the line.
     pub fn hang_up_later(&self, services: &Services, now: Timestamp, batch: &mut Batch) {
-        self.hang_up_by(services, now, AT_ONCE, batch);
+        if !self.may_be_transferred() {
+            self.hang_up_by(services, now, AT_ONCE, batch);
+        }
     }
 
-    /// The same, due at `due_at`.
+    /// Adds a job that hangs up from `due_at` on, whoever talks on the line, unless the carrier has reported the end.
     pub fn hang_up_by(&self, services: &Services, now: Timestamp, due_at: Timestamp, batch: &mut Batch) {
         if self.facts.end.is_some() || self.carrier_call_id.is_none() {
             return;

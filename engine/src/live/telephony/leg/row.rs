@@ -1,18 +1,19 @@
 //! The row in the database.
 use serde_json::json;
 
-use super::Leg;
+use super::{Leg, Placing};
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::column::Column;
 use crate::storage::fault::Fault;
 
 const COLUMNS: &str =
     "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
- placed, media_at, talked_at, hang_up_at, said, is_over, version, created_at";
+ placed, media_at, talked_at, hang_up_at, transfer, said, is_over, version, created_at";
 
 /// The telephone calls of workspace `:ws` under way, and how many it may have at once.
 const ROOM: &str = "SELECT MIN(calls_at_once, :most) AS calls_at_once,
@@ -58,7 +59,7 @@ impl Leg {
             format!(
                 "INSERT INTO phone_calls ({COLUMNS})
                  VALUES (:call, :ws, :assistant, :provider, :carrier_call, :region_url, :job, :max_seconds, :placing,
-                 :media_at, :media_started_at, :hang_up_at, :said, :is_over, :version, :created_at)"
+                 :media_at, :media_started_at, :hang_up_at, :transfer, :said, :is_over, :version, :created_at)"
             ),
             call = &self.call_id,
             assistant = &self.assistant_id,
@@ -71,6 +72,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
+            transfer = self.transfer.map(Placing::as_str),
             said = json!(self.facts).to_string(),
             is_over = self.is_over,
             version = self.version,
@@ -119,6 +121,7 @@ impl Leg {
             media_at: row.optional_timestamp("media_at")?,
             media_started_at: row.optional_timestamp("talked_at")?,
             hang_up_at: row.optional_timestamp("hang_up_at")?,
+            transfer: Column::read(row, "transfer")?,
             facts: row.json("said")?,
             is_over: row.flag("is_over")?,
             version: row.integer("version")?,
@@ -151,7 +154,7 @@ impl Leg {
         );
         let update = sql!(
             "UPDATE phone_calls SET carrier_call_id = :carrier_call, placed = :placing, media_at = :media_at,
-             talked_at = :media_started_at, hang_up_at = :hang_up_at, said = :said, is_over = :is_over,
+             talked_at = :media_started_at, hang_up_at = :hang_up_at, transfer = :transfer, said = :said, is_over = :is_over,
              version = version + 1 WHERE workspace_id = :ws AND call_id = :call",
             call = &self.call_id,
             carrier_call = self.carrier_call_id.clone(),
@@ -159,6 +162,7 @@ impl Leg {
             media_at = self.media_at,
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
+            transfer = self.transfer.map(Placing::as_str),
             said = json!(self.facts).to_string(),
             is_over = self.is_over,
         );

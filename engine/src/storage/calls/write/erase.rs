@@ -42,6 +42,7 @@ pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
         "DELETE FROM conversation_journal WHERE workspace_id = :ws AND conversation_id IN (SELECT id FROM {gone})",
         "DELETE FROM call_inputs WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         "DELETE FROM live_call_rows WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
+        "DELETE FROM live_call_turns WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         "DELETE FROM live_calls WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
         // The blob is gone already.
         "DELETE FROM recordings WHERE workspace_id = :ws AND state <> 'abandoned' AND state = 'deleted' AND due_at IS NULL

@@ -1,4 +1,4 @@
-//! Plivo's API: the three requests that a service sends.
+//! Plivo's API: the requests that a service sends.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -19,6 +19,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     let parts: Vec<&str> = rest.unwrap_or_default().split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("POST", ["", "Call", ""]) => place(request),
+        ("POST", ["", "Call", id, ""]) if is_uuid(id) => transfer(request, id),
         ("DELETE", ["", "Call" | "Request", id, ""]) if is_uuid(id) => match request.body.is_empty() {
             true => Ok(Command::HangUp { carrier_call_id: (*id).to_owned() }),
             false => Err(error(400, "a DELETE has no body")),
@@ -52,6 +53,10 @@ pub(super) fn error(status: u16, text: &str) -> ApiReply {
 fn unauthorized() -> ApiReply {
     let body = "Could not verify your access level for that URL.\nYou have to login with proper credentials";
     ApiReply { status: 401, content_type: "text/html; charset=utf-8", body: body.to_owned() }
+}
+
+pub(super) fn transferred(call_uuid: &str) -> ApiReply {
+    ApiReply::json(202, &json!({"message": "call transferred", "call_uuids": [call_uuid], "api_id": API_ID}))
 }
 
 fn place(request: &ApiRequest) -> Result<Command, ApiReply> {
@@ -92,11 +97,21 @@ fn place(request: &ApiRequest) -> Result<Command, ApiReply> {
     })
 }
 
+fn transfer(request: &ApiRequest, id: &str) -> Result<Command, ApiReply> {
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|_| error(400, "the request body is no JSON object"))?;
+    let url = body["aleg_url"].as_str().filter(|url| is_url(url)).ok_or_else(|| invalid("aleg_url"))?;
+    match body == json!({"legs": "aleg", "aleg_url": url, "aleg_method": "POST"}) {
+        true => Ok(Command::Transfer { carrier_call_id: id.to_owned(), instruction: Err(url.to_owned()) }),
+        false => Err(invalid("legs")),
+    }
+}
+
 fn invalid(name: &str) -> ApiReply {
     error(400, &format!("{name} parameter is invalid"))
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     (7..=15).contains(&text.len()) && !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())
 }
 

@@ -9,11 +9,12 @@ const RATE: u32 = 500;
 /// and the callback of the end contains the price.
 pub(super) fn fields<'a>(
     call: &'a PhoneCall,
-    event: &CallEvent,
+    event: &'a CallEvent,
     now_s: i64,
 ) -> Option<(&'a str, Vec<(&'static str, String)>)> {
     let (url, name, status) = match event {
         CallEvent::Incoming => (&call.voice_url, "StartApp", "ringing"),
+        CallEvent::Transferring { url } => (url, "StartApp", "in-progress"),
         CallEvent::Asked => (&call.voice_url, "StartApp", "in-progress"),
         CallEvent::Ringing if call.outbound => (&call.status_url, "Ring", "ringing"),
         CallEvent::Ended { how, .. } => (&call.status_url, "Hangup", status(*how)),

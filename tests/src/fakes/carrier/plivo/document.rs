@@ -1,7 +1,8 @@
-//! The subset of Plivo XML for a voice service: plivo.com/docs/voice/xml/routing (`Hangup`) and
+//! The subset of Plivo XML for a voice service: plivo.com/docs/voice/xml/routing (`Hangup`, `Dial`) and
 //! plivo.com/docs/voice-agents/audio-streaming/xml/stream.
 use roxmltree::{Document, Node};
 
+use super::api::is_number;
 use crate::fakes::carrier::wire::Instruction;
 
 const BYTES_MAX: usize = 100_000;
@@ -34,6 +35,7 @@ pub(super) fn read(status: u16, content_type: &str, body: &[u8]) -> Result<Instr
         [element] => match element.tag_name().name() {
             "Stream" => stream(element),
             "Hangup" => hang_up(element),
+            "Dial" => dial(element),
             name => Err(format!("<{name}> is not supported")),
         },
         _ => Err("more than one element in <Response>".to_owned()),
@@ -82,6 +84,24 @@ fn hang_up(element: &Node<'_, '_>) -> Result<Instruction, String> {
     match element.has_children() {
         true => Err("<Hangup> must be empty".to_owned()),
         false => Ok(Instruction::HangUp),
+    }
+}
+
+fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
+    if let Some(other) = element.attributes().find(|attribute| attribute.name() != "callerId") {
+        return Err(format!("{} of <Dial> is not supported", other.name()));
+    }
+    let caller_id = element.attribute("callerId");
+    let children: Vec<Node<'_, '_>> = element.children().collect();
+    let [number] = children.as_slice() else { return Err("<Dial> takes one <Number>".to_owned()) };
+    let to = number.text().unwrap_or_default();
+    let fits = number.tag_name().name() == "Number" && number.attributes().len() == 0;
+    match fits && is_number(to) && caller_id.is_none_or(is_number) {
+        true => {
+            let caller_id = caller_id.map(|digits| format!("+{digits}"));
+            Ok(Instruction::Dial { to: format!("+{to}"), caller_id })
+        }
+        false => Err(format!("<Dial> must not call {to:?} from {caller_id:?}")),
     }
 }
 

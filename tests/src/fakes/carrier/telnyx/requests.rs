@@ -16,6 +16,7 @@ enum Kind {
     Integer(i64, i64),
     Rate,
     Flag,
+    Headers,
 }
 
 /// A field: its name, its type, whether it is required.
@@ -67,6 +68,18 @@ const HANGUP: &[Field] = &[
     ("reason", Kind::Text, false),
 ];
 
+/// `types/calls/action_transfer_params.py`.
+const TRANSFER: &[Field] = &[
+    ("to", Kind::Number, true),
+    ("from", Kind::Number, false),
+    ("client_state", Kind::Base64, false),
+    ("command_id", Kind::Text, false),
+    ("custom_headers", Kind::Headers, false),
+    ("timeout_secs", Kind::Integer(5, 600), false),
+    ("webhook_url", WEB, false),
+    ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
+];
+
 /// Parses a request.
 pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     if request.header("authorization") != Some(&format!("Bearer {API_KEY}")) {
@@ -78,6 +91,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
         ("POST", ["", "v2", "calls", _, "actions", "answer"]) => ANSWER.to_vec(),
         ("POST", ["", "v2", "calls", _, "actions", "reject"]) => REJECT.to_vec(),
         ("POST", ["", "v2", "calls", _, "actions", "hangup"]) => HANGUP.to_vec(),
+        ("POST", ["", "v2", "calls", _, "actions", "transfer"]) => TRANSFER.to_vec(),
         _ => {
             let detail = "The requested resource or URL could not be found.";
             return Err(error(404, "10005", "Resource not found", detail, None));
@@ -101,6 +115,10 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     match segments[5] {
         "answer" => Ok(Command::Answer { carrier_call_id, instruction: connect(&body)? }),
         "reject" => Ok(Command::Refuse { carrier_call_id }),
+        "transfer" => {
+            let dial = Instruction::Dial { to: text("to").unwrap_or_default(), caller_id: text("from") };
+            Ok(Command::Transfer { carrier_call_id, instruction: Ok(dial) })
+        }
         _ => Ok(Command::HangUp { carrier_call_id }),
     }
 }
@@ -194,6 +212,12 @@ fn fits(name: &str, value: &Value, kind: Kind) -> Result<(), ApiReply> {
         Kind::Integer(..) => value.is_i64(),
         Kind::Rate => matches!(value.as_i64(), Some(8_000 | 16_000 | 22_050 | 24_000 | 48_000)),
         Kind::Flag => value.is_boolean(),
+        Kind::Headers => value.as_array().is_some_and(|headers| {
+            headers.iter().all(|header| {
+                header["name"].as_str().is_some_and(|name| name.starts_with("X-"))
+                    && header["value"].is_string()
+            })
+        }),
     };
     if fits { Ok(()) } else { Err(invalid(name, &format!("The value {value} is not valid."))) }
 }

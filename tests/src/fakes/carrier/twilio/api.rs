@@ -5,7 +5,7 @@ use http::Uri;
 use serde_json::{Value, json};
 
 use super::{ACCOUNT_SID, AUTH_TOKEN, document};
-use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Command};
+use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Command, Instruction};
 
 /// The accepted parameters for creating a call.
 const CREATE: &[&str] = &[
@@ -138,9 +138,19 @@ fn create(form: &Form) -> Result<Command, ApiReply> {
 }
 
 fn update(form: &Form, sid: &str) -> Result<Command, ApiReply> {
-    form.only(&["Status"])?;
-    match form.get("Status") {
-        Some("completed" | "canceled") => Ok(Command::HangUp { carrier_call_id: sid.to_owned() }),
+    form.only(&["Status", "Twiml"])?;
+    let carrier_call_id = sid.to_owned();
+    match (form.get("Status"), form.get("Twiml")) {
+        (Some("completed" | "canceled"), None) => Ok(Command::HangUp { carrier_call_id }),
+        (None, Some(twiml)) if twiml.chars().count() <= TWIML_CHARS_MAX => {
+            let parsed = document::parse(twiml).map_err(|problem| error(400, 12_100, &problem))?;
+            match parsed.instruction {
+                dial @ Instruction::Dial { .. } => {
+                    Ok(Command::Transfer { carrier_call_id, instruction: Ok(dial) })
+                }
+                other => Err(error(400, 12_200, &format!("a live call is only transferred, not: {other:?}"))),
+            }
+        }
         _ => Err(error(400, 21_218, "Invalid 'Status' value")),
     }
 }
@@ -155,7 +165,7 @@ fn is_sid(kind: &str, text: &str) -> bool {
     })
 }
 
-fn is_e164(text: &str) -> bool {
+pub fn is_e164(text: &str) -> bool {
     text.strip_prefix('+').is_some_and(|digits| {
         (7..=15).contains(&digits.len())
             && digits.bytes().all(|b| b.is_ascii_digit())

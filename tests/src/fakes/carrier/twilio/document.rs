@@ -2,7 +2,7 @@
 use http::Uri;
 use roxmltree::{Document as Xml, Node};
 
-use super::api::is_web_url;
+use super::api::{is_e164, is_web_url};
 use crate::fakes::carrier::wire::Instruction;
 
 /// Largest size of a document.
@@ -47,6 +47,7 @@ pub fn parse(text: &str) -> Result<Document, String> {
         [] => says(Instruction::HangUp),
         [verb] => match verb.tag_name().name() {
             "Connect" => says(connect(*verb)?),
+            "Dial" => says(dial(*verb)?),
             "Hangup" => empty(*verb, &[]).and_then(|()| says(Instruction::HangUp)),
             "Reject" => {
                 empty(*verb, &["reason"])?;
@@ -60,6 +61,22 @@ pub fn parse(text: &str) -> Result<Document, String> {
             other => Err(format!("12200: a verb <{other}>")),
         },
         _ => Err("12200: more than one verb".to_owned()),
+    }
+}
+
+fn dial(verb: Node<'_, '_>) -> Result<Instruction, String> {
+    attributes(verb, &["callerId", "timeout", "answerOnBridge"])?;
+    let nouns = elements(verb)?;
+    let [number] = nouns.as_slice() else { return Err("12200: <Dial> takes one noun".to_owned()) };
+    attributes(*number, &[])?;
+    let to = number.text().unwrap_or_default();
+    let caller_id = verb.attribute("callerId").map(str::to_owned);
+    if number.tag_name().name() != "Number" || number.children().any(|child| !child.is_text()) {
+        return Err("12200: <Dial> takes a <Number>".to_owned());
+    }
+    match is_e164(to) && caller_id.as_deref().is_none_or(is_e164) {
+        true => Ok(Instruction::Dial { to: to.to_owned(), caller_id }),
+        false => Err(format!("13223: {to} from {caller_id:?}")),
     }
 }
 

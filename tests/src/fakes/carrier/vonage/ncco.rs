@@ -8,6 +8,13 @@ use super::fields::{address, method, number, object, text, url, within};
 pub enum Ncco {
     /// Connects to a WebSocket.
     Connect(SocketLeg),
+    /// Connects to a telephone.
+    Dial {
+        /// The called number.
+        to: String,
+        /// The number that is shown.
+        from: Option<String>,
+    },
     /// Ends the call, possibly after a spoken text.
     Over,
 }
@@ -34,7 +41,7 @@ pub fn read(document: &Value) -> Result<Ncco, String> {
     for action in actions {
         match action.get("action").and_then(Value::as_str) {
             Some("talk") => talk(action)?,
-            Some("connect") if found == Ncco::Over => found = Ncco::Connect(connect(action)?),
+            Some("connect") if found == Ncco::Over => found = connect(action)?,
             other => return Err(format!("Syntax error in NCCO. Invalid value type or action: {other:?}")),
         }
     }
@@ -51,7 +58,7 @@ fn talk(action: &Value) -> Result<(), String> {
     }
 }
 
-fn connect(action: &Value) -> Result<SocketLeg, String> {
+fn connect(action: &Value) -> Result<Ncco, String> {
     let known = [
         "action",
         "endpoint",
@@ -67,24 +74,31 @@ fn connect(action: &Value) -> Result<SocketLeg, String> {
         "ringbackTone",
     ];
     let action = object(action, "connect", &known)?;
-    number(action.get("from"), "from")?;
+    let from = action.get("from").map(|from| number(Some(from), "from")).transpose()?;
     within(action, "limit", 1..=7_200)?;
     method(action, "eventMethod")?;
     let event_url =
         action.get("eventUrl").map(|_| url(action.get("eventUrl"), "eventUrl", "http")).transpose()?;
     let endpoint = super::fields::one(action.get("endpoint"), "endpoint")?;
+    if endpoint["type"] == "phone" {
+        let endpoint = object(endpoint, "endpoint", &["type", "number"])?;
+        return Ok(Ncco::Dial { to: number(endpoint.get("number"), "endpoint.number")?, from });
+    }
     let endpoint =
         object(endpoint, "endpoint", &["type", "uri", "content-type", "headers", "authorization"])?;
     if text(endpoint, "type")? != "websocket" {
-        return Err("endpoint.type: this fake only connects to WebSockets".to_owned());
+        return Err("endpoint.type: this fake connects to WebSockets and telephones".to_owned());
     }
-    Ok(SocketLeg {
+    if from.is_none() {
+        return Err("from: is missing".to_owned());
+    }
+    Ok(Ncco::Connect(SocketLeg {
         uri: address(text(endpoint, "uri")?, "endpoint.uri", "ws")?,
         rate_hz: rate_hz(text(endpoint, "content-type")?)?,
         headers: headers(endpoint.get("headers"))?,
         event_url,
         is_signed: is_signed(endpoint.get("authorization"))?,
-    })
+    }))
 }
 
 fn rate_hz(content_type: &str) -> Result<u32, String> {

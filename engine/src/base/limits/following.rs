@@ -1,0 +1,15 @@
+//! Following calls and runs in progress.
+
+/// Clients that follow something in one process. Workspaces share the places fairly; clients beyond that are asked to try
+/// again later.
+pub const FOLLOWERS_MAX: u64 = 256;
+/// How often a follower looks for changes.
+pub const FOLLOW_PAUSE_MS: u64 = 500;
+/// Rows and turns that one look takes.
+pub const FOLLOWED_AT_ONCE: usize = 50;
+/// A stream sends something at least this often, so that no proxy takes it for dead.
+pub const FOLLOW_KEEP_ALIVE_MS: i64 = 15_000;
+/// A stream ends after this time, and its client connects again: a platform allows one request only so many reads.
+pub const FOLLOW_MS_MAX: i64 = 240_000;
+/// The same in the dashboard, whose session is looked up with each request only.
+pub const FOLLOW_SESSION_MS_MAX: i64 = 30_000;
