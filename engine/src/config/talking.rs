@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::Config;
 use crate::base::limits::REALTIME_KNOWLEDGE_BYTES_MAX;
 use crate::base::setting::Secret;
-use crate::conversation::{AssistantSnapshot, PipelineMode};
+use crate::conversation::{AssistantSnapshot, PipelineMode, ToolSpec};
 use crate::models::realtime::RealtimeSettings;
 use crate::models::settings::provider_of;
 use crate::models::{AssistantInUse, RULES_MODEL, for_realtime};
@@ -83,9 +83,15 @@ impl Config {
         })
     }
 
-    /// The session of an assistant whose model hears and speaks; `None` for others.
+    /// The session of an assistant whose model hears and speaks, in a conversation with these instructions and tools; `None`
+    /// for others.
     #[must_use]
-    pub fn realtime_of(&self, assistant: &Arc<AssistantInUse>) -> Option<RealtimeSettings> {
+    pub fn realtime_of(
+        &self,
+        assistant: &Arc<AssistantInUse>,
+        instructions: &str,
+        tools: &[ToolSpec],
+    ) -> Option<RealtimeSettings> {
         let talking = Talking::from(&***assistant);
         if talking.pipeline_mode != PipelineMode::Realtime {
             return None;
@@ -97,12 +103,8 @@ impl Config {
         let key = provider.endpoint.as_ref().and_then(|endpoint| endpoint.api_key.clone());
         let prices = self.catalog.settings(&assistant.model).cloned().unwrap_or_default();
         let knowledge_bytes = prices.knowledge_bytes().min(REALTIME_KNOWLEDGE_BYTES_MAX);
-        let (prompt, tools, hangs_up) = for_realtime(
-            &assistant.instructions,
-            &assistant.knowledge,
-            &assistant.tool_specs(),
-            knowledge_bytes,
-        );
+        let (prompt, tools, hangs_up) =
+            for_realtime(instructions, &assistant.knowledge, tools, knowledge_bytes);
         let speed = assistant.speech.speed;
         Some(RealtimeSettings {
             transcription: TranscriberSettings {

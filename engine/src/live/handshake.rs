@@ -20,7 +20,6 @@ use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
 use crate::live::telephony::{self, Route};
-use crate::live::voice_of_call::voice_of;
 use crate::models::AssistantInUse;
 use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
@@ -157,16 +156,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let token = token(services, incoming, now_ms)?;
     let audio = Audio::of(incoming)?;
     let opened = retry_stale(|| open_call(services, &token, audio)).await?;
-    let assistant = &opened.assistant;
-    let (media, realtime) = match opened.is_spoken {
-        true => {
-            let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
-            let (voice, realtime) = voice_of(services.config(), assistant, browser_line::RATE);
-            (Some(LineMedia::browser(line, voice)), realtime)
-        }
-        false => (None, None),
-    };
-    Ok(LiveSession {
+    let mut session = LiveSession {
         services: services.clone(),
         call: opened.call,
         lease: opened.lease,
@@ -177,11 +167,17 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
         is_spoken: opened.is_spoken,
-        media: Mutex::new(media),
-        realtime,
+        media: Mutex::default(),
+        realtime: None,
         run: None,
         admission: Arc::new(opened.admission),
-    })
+    };
+    if session.is_spoken {
+        let voice = session.make_voice(browser_line::RATE);
+        let introduction = Introduction::of(&session.assistant, token.max_duration_seconds);
+        session.media = Mutex::new(Some(LineMedia::browser(BrowserLine::new(now_ms, introduction), voice)));
+    }
+    Ok(session)
 }
 
 struct Opened {

@@ -14,7 +14,7 @@ use super::asking::Model;
 use super::lease::JobLease;
 use super::line_socket::LineMedia;
 use super::session::LiveSession;
-use super::voice_of_call::{speaker, voice_of};
+use super::voice_of_call::speaker;
 use crate::base::ids::RunId;
 use crate::base::limits::{HELD_RUN_MS_MAX, PHONE_SILENCE_MS};
 use crate::config::{Config, Talking};
@@ -126,9 +126,7 @@ impl Rehearsal<'_> {
             &costs,
             max_cost_microusd,
         );
-        let (voice, realtime) = voice_of(services.config(), &assistant, RATE);
-        let media = LineMedia::on_line(Box::new(SimulatedLine), voice);
-        let session = LiveSession {
+        let mut session = LiveSession {
             services: services.clone(),
             call,
             lease,
@@ -139,11 +137,12 @@ impl Rehearsal<'_> {
             max_cost_microusd,
             on_phone: false,
             is_spoken: true,
-            media: Mutex::new(None),
-            realtime,
+            media: Mutex::default(),
+            realtime: None,
             run: Some(run),
             admission,
         };
+        let media = LineMedia::on_line(Box::new(SimulatedLine), session.make_voice(RATE));
         let mut held = session.hold(media, &mut socket).await?;
         if let Some(failure) = socket.take_failure(held.ended_reason) {
             held.failure = Some(failure);

@@ -1,9 +1,7 @@
 //! The voice and the ear of a conversation, as its assistant and the operator set them.
-use std::sync::Arc;
-
+use super::session::LiveSession;
 use crate::base::setting::Secret;
-use crate::config::{Config, Talking};
-use crate::models::AssistantInUse;
+use crate::config::Talking;
 use crate::models::realtime::{Realtime, RealtimeEar, RealtimeMouth};
 use crate::speech::audio::Rate;
 use crate::speech::end_of_turn::Patience;
@@ -19,18 +17,17 @@ use crate::speech::voice::{Ear, Mouth, TurnTaking, Voice};
 use crate::storage::snapshots::AssistantSnapshot;
 
 /// The voice of a conversation on a line of this rate, and the session of a model that hears and speaks. What is not
-/// configured any more is replaced by the tone code, which nobody understands: check [`Config::transcriber_of`] first.
-pub(super) fn voice_of(
-    config: &Config,
-    assistant: &Arc<AssistantInUse>,
-    rate: Rate,
-) -> (Voice, Option<Realtime>) {
+/// configured any more is replaced by the tone code, which nobody understands: check
+/// [`transcriber_of`](crate::config::Config::transcriber_of) first.
+pub(super) fn voice_of(session: &LiveSession, rate: Rate) -> (Voice, Option<Realtime>) {
+    let (config, assistant) = (session.services.config(), &session.assistant);
     let turn_taking = TurnTaking {
         interruptible: assistant.speech.interruptible,
         interruption_words_min: usize::try_from(assistant.speech.interruption_words_min).unwrap_or(0),
         language: assistant.language.clone(),
     };
-    let realtime = config.realtime_of(assistant).map(|settings| Realtime::new(&settings, rate));
+    let realtime = config.realtime_of(assistant, &session.instructions, session.tools());
+    let realtime = realtime.map(|settings| Realtime::new(&settings, rate));
     let (ear, mouth) = match &realtime {
         Some(session) => {
             let mouth = Mouth::Speech(Box::new(RealtimeMouth(session.clone())));

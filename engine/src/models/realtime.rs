@@ -14,11 +14,13 @@
 //! | --- | --- |
 //! | `session.rs` | joins the ear and the responses |
 //! | `responses.rs` | the responses: asked, read, cancelled, cut |
+//! | `asked.rs` | what they are asked for, and the one that is being made |
 //! | `spoken.rs` | the audio of the responses, and the lines that it belongs to |
 //! | `on_server.rs` | what the server has of the conversation's history |
 //! | `usage.rs` | what a response costs |
 //! | `wire.rs` | the messages |
 //! | `builtin.rs` | the server of `builtin/rules`, inside the process |
+mod asked;
 mod builtin;
 mod faces;
 mod on_server;
@@ -81,9 +83,11 @@ impl Realtime {
 
     /// Asks the model for the next step of a conversation with this history; what it writes meanwhile can be taken from the
     /// second part. A question whose [`Answer`] is dropped is not answered, and neither is one before the latest.
+    ///
+    /// The rule model's phrasing follows from the seed.
     #[must_use]
-    pub fn ask(&self, now_ms: i64, history: Vec<Message>) -> (Answer, Written) {
-        self.session().ask(now_ms, history)
+    pub fn ask(&self, now_ms: i64, history: Vec<Message>, seed: u64) -> (Answer, Written) {
+        self.session().ask(now_ms, history, seed)
     }
 
     /// The person has stopped speaking, after this history: the model may answer what it has heard before its words are

@@ -92,7 +92,7 @@ pub enum SynthesizerEvent {
         /// As for [`WordTime::text_end`].
         text_end: usize,
     },
-    /// A voice failed, and another one went on with the line.
+    /// A voice failed, and another one went on with the line; or it said the line in other words.
     VoiceFailed {
         /// The line.
         line: LineId,

@@ -88,6 +88,8 @@ pub struct RealtimeLog {
     pub cancelled: usize,
     /// Why something was refused.
     pub refused: Vec<String>,
+    /// How it described the last session.
+    pub session: Value,
 }
 
 impl Said {
@@ -102,6 +104,10 @@ impl Said {
 
     fn connections_of(&self, term: &str) -> usize {
         self.of(term, |speaker| speaker.connections)
+    }
+
+    fn described(&self, term: &str, session: &Value) {
+        self.of(term, |speaker| speaker.realtime.session = session.clone());
     }
 
     fn truncated(&self, term: &str, ms: i64) {

@@ -1,11 +1,16 @@
 //! Conversations with a model that hears and speaks.
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::browser::{Browser, RATE};
 use sidetone_tests::fakes;
+use sidetone_tests::fakes::carrier::Instruction;
 use sidetone_tests::fakes::speech::CHAR_MS;
+use sidetone_tests::follower::Follower;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
+use crate::keys::hears_keys;
 use crate::speech::{hears_ms, speak};
 use crate::support::{Desk, GREETING, lines, texts};
 
@@ -13,6 +18,8 @@ with_each_carrier!(
     a_person_talks_with_a_realtime_model,
     an_answer_is_truncated_where_it_was_heard,
     the_rule_model_speaks_the_protocol_inside_the_service,
+    a_realtime_model_presses_keys,
+    a_realtime_model_hands_over_to_a_person,
 );
 
 /// A desk whose model hears what the test announces with the returned term.
@@ -113,6 +120,143 @@ fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
     assert_eq!(texts(&call, "user"), [LONG, "Stop, that is enough."]);
     assert_eq!(log.deleted, 0, "{log:?}");
     let _ = desk.over(&id);
+}
+
+fn a_realtime_model_presses_keys(provider: &'static str) {
+    let (desk, term) = desk(provider, "live/talks");
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"keys": true})).ok();
+    let asked = r#"Say I choose. Then use send_keys {"keys": "2#"}"#;
+    fakes::shared_speech().will_hear(&term, &[asked, "When do you open?"]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    assert_eq!(hears_keys(&person, 2), "2#");
+    desk.until(&id, "told of the keys", |call| texts(call, "assistant").len() == 3);
+    person.until_quiet(700);
+    speak(&person, 1_200);
+    desk.until(&id, "answered", |call| texts(call, "assistant").len() == 4);
+    person.until_quiet(700);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(
+        lines(&call),
+        [
+            ("assistant", GREETING),
+            ("user", asked),
+            ("assistant", "I choose."),
+            ("tool_call", r##"send_keys({"keys":"2#"})"##),
+            ("tool_result", "The keys 2, # were pressed."),
+            ("assistant", "It says: The keys 2, # were pressed."),
+            ("user", "When do you open?"),
+            ("assistant", "You said: When do you open?"),
+        ],
+        "{call}"
+    );
+    assert_eq!(fakes::shared_speech().realtime(&term).refused, [""; 0]);
+}
+
+fn a_realtime_model_hands_over_to_a_person(provider: &'static str) {
+    const SALES: &str = "+4930123456";
+    let (desk, term) = desk(provider, "live/talks");
+    let transfers = json!({"transfers": [{"name": "Sales", "number": SALES}]});
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), transfers).ok();
+    let asked = r#"Say One moment. Then use transfer_call {"name": "Sales"}"#;
+    fakes::shared_speech().will_hear(&term, &[asked]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    hears_ms(&person, ms_of(GREETING) + ms_of("One moment."));
+    let dialled = Instruction::Dial { to: SALES.to_owned(), caller_id: Some(desk.number.clone()) };
+    assert_eq!(person.was_transferred(), dialled);
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
+    assert_eq!(
+        lines(&call),
+        [
+            ("assistant", GREETING),
+            ("user", asked),
+            ("assistant", "One moment."),
+            ("tool_call", r#"transfer_call({"name":"Sales"})"#),
+            ("tool_result", "Transferred."),
+        ],
+        "{call}"
+    );
+    assert_eq!(call["transcript"][2]["interrupted"], false, "{call}");
+    assert_eq!((person.transfers(), person.is_commanded_to_end()), (1, false), "{call}");
+    assert_eq!(fakes::shared_speech().realtime(&term).refused, [""; 0]);
+}
+
+/// Who calls the assistant has no menu, and whoever is called on somebody's behalf is told so.
+#[test]
+fn a_session_has_the_tools_and_the_instructions_of_its_call() {
+    let (desk, term) = desk("telnyx", "live/talks");
+    let settings = json!({"keys": true, "transfers": [{"name": "Sales", "number": "+4930123456"}]});
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), settings).ok();
+    let session = || fakes::shared_speech().realtime(&term).session;
+    let tools = || -> Vec<String> {
+        let tools = session()["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    assert_eq!(tools(), ["transfer_call", "send_keys", "end_call"]);
+    let told = session()["instructions"].as_str().unwrap().to_owned();
+    assert!(told.contains("on behalf of the person at +44"), "{told}");
+    person.hang_up();
+    desk.over(&id);
+    let mut person = desk.is_called();
+    person.answer();
+    hears_ms(&person, ms_of(GREETING));
+    assert_eq!(tools(), ["transfer_call", "end_call"]);
+    assert!(!session()["instructions"].as_str().unwrap().contains("on behalf"), "{}", session());
+    person.hang_up();
+}
+
+#[test]
+fn a_realtime_call_is_followed_as_its_lines_are_spoken_and_cut() {
+    const LONG: &str = "Tell me everything that you know about the house by the lake and its people.";
+    let (desk, term) = desk("plivo", "live/talks");
+    fakes::shared_speech().will_hear(&term, &[LONG, "Stop, that is enough."]);
+    let (id, mut person) = desk.connected();
+    let follower = Follower::open(&desk.world, &format!("/calls/{id}/events"), None).ok().unwrap();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    hears_ms(&person, ms_of(GREETING) + 2_000);
+    speak(&person, 1_000);
+    desk.until(&id, "the answer", |call| texts(call, "assistant").len() == 3);
+    person.until_quiet(700);
+    person.hang_up();
+    let events: Vec<_> = follower.collect();
+    assert!(events.is_sorted_by(|one, next| one.id < next.id), "{events:?}");
+    let call = desk.over(&id);
+    let told = events.iter().filter(|event| event.kind == "transcript").map(|event| &event.data);
+    let rows: BTreeMap<u64, &Value> = told.clone().map(|row| (row["index"].as_u64().unwrap(), row)).collect();
+    assert_eq!(json!(rows.into_values().collect::<Vec<_>>()), call["transcript"], "{events:?}");
+    let answer: Vec<&Value> = told.filter(|row| row["index"] == 2).collect();
+    let (last, before) = answer.split_last().unwrap();
+    assert!(!before.is_empty(), "it was told while it was spoken: {events:?}");
+    for row in before {
+        assert!(row["in_progress"] == true && row["interrupted"] == false, "not cut yet: {row}");
+    }
+    assert!(last["interrupted"] == true && last.get("in_progress").is_none(), "{last}");
+    assert_eq!(last["intended_text"], format!("You said: {LONG}"));
+    assert_eq!(events.last().map(|event| event.kind.as_str()), Some("ended"));
+}
+
+/// The author's words are in the transcript, and what was said instead is noted.
+#[test]
+fn a_line_that_is_read_out_in_other_words_is_noted() {
+    let (desk, _) = desk("vonage", "live/talk-alters");
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING) + ms_of(" So be it."));
+    person.until_quiet(700);
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "assistant"), [GREETING]);
+    let notes = texts(&call, "system");
+    let is_noted =
+        |note: &&str| note.ends_with(&format!("read out a line in other words: {GREETING} So be it."));
+    assert!(notes.len() == 1 && notes.iter().any(is_noted), "{call}");
 }
 
 /// A browser sends 16 kHz, and the protocol knows 24.

@@ -49,15 +49,15 @@ impl<'a> Drive<'a> {
     /// A request to the model about this history, a copy, because the user may continue while the model responds.
     pub(super) fn question(&self, history: Vec<Message>) -> Question<'a> {
         let session = self.session;
+        let seed = self.conversation.assistant_turn().seed;
         if let Some(realtime) = &session.realtime {
-            let (answer, written) = realtime.ask(self.now_ms(), history);
+            let (answer, written) = realtime.ask(self.now_ms(), history, seed);
             // What it costs is counted as it goes on.
             let asked = answer.map(|answer| Asked { answer, cost: Cost::default() });
             return Question { answer: Box::pin(asked), written };
         }
         let limit = self.cost_limit();
         let left_microusd = limit.left_microusd(self.spent);
-        let seed = self.conversation.assistant_turn().seed;
         let written = Written::default();
         // Only what is spoken can be used before it is complete.
         let speaks = session.is_spoken.then(|| written.clone());

@@ -14,7 +14,6 @@ use crate::live::line_socket::LineMedia;
 use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::voice_of_call::voice_of;
 use crate::live::{LiveSession, call_journal, socket_origin};
 use crate::models::AssistantInUse;
 use crate::ports::Incoming;
@@ -67,10 +66,7 @@ struct Opened {
 
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
-        let codec = carrier.media_codec();
-        let (voice, realtime) = voice_of(services.config(), &self.assistant, codec.format().rate);
-        let media = Mutex::new(Some(LineMedia::new(codec, voice)));
-        LiveSession {
+        let mut session = LiveSession {
             services: services.clone(),
             call: self.call,
             lease: self.lease,
@@ -81,11 +77,15 @@ impl Opened {
             max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
             is_spoken: true,
-            media,
-            realtime,
+            media: Mutex::default(),
+            realtime: None,
             run: None,
             admission: Arc::new(self.admission),
-        }
+        };
+        let codec = carrier.media_codec();
+        let voice = session.make_voice(codec.format().rate);
+        session.media = Mutex::new(Some(LineMedia::new(codec, voice)));
+        session
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::wire;
-use crate::conversation::{AssistantReply, AssistantTurn, Message};
+use super::{RealtimeSettings, wire};
+use crate::conversation::{AssistantReply, AssistantTurn, Message, ToolSpec};
 use crate::models::AssistantInUse;
 use crate::models::asking::assistant::END_CALL;
 use crate::ports::SocketMessage;
@@ -19,6 +19,11 @@ const PIECE_MS: i64 = 1_000;
 
 pub(super) struct Builtin {
     assistant: Arc<AssistantInUse>,
+    /// Those of the conversation, without the one that ends the call.
+    tools: Vec<ToolSpec>,
+    hangs_up: bool,
+    /// Selects the phrasing.
+    pub(super) seed: u64,
     rate: Rate,
     /// The conversation, by the ids of its items.
     items: Vec<(String, Message)>,
@@ -27,8 +32,19 @@ pub(super) struct Builtin {
 }
 
 impl Builtin {
-    pub(super) const fn new(assistant: Arc<AssistantInUse>, rate: Rate) -> Self {
-        Self { assistant, rate, items: Vec::new(), made: 0, told: Vec::new() }
+    pub(super) fn new(assistant: Arc<AssistantInUse>, settings: &RealtimeSettings, rate: Rate) -> Self {
+        let mut tools = settings.tools.clone();
+        tools.truncate(tools.len() - usize::from(settings.hangs_up));
+        Self {
+            assistant,
+            tools,
+            hangs_up: settings.hangs_up,
+            seed: 0,
+            rate,
+            items: Vec::new(),
+            made: 0,
+            told: Vec::new(),
+        }
     }
 
     /// What arrives after this was transmitted.
@@ -96,11 +112,7 @@ impl Builtin {
                     (text, calls.into_iter().map(|call| (call.name, call.arguments)).collect())
                 }
                 // One of its own tools may have that name.
-                AssistantReply::Goodbye { text }
-                    if self.assistant.specs().iter().any(|tool| tool.name == END_CALL) =>
-                {
-                    (text, Vec::new())
-                }
+                AssistantReply::Goodbye { text } if !self.hangs_up => (text, Vec::new()),
                 AssistantReply::Goodbye { text } => {
                     (text, vec![(END_CALL.to_owned(), Value::Object(Map::new()))])
                 }
@@ -145,9 +157,9 @@ impl Builtin {
         let turn = AssistantTurn {
             instructions: &self.assistant.instructions,
             knowledge: &self.assistant.knowledge,
-            tools: self.assistant.specs(),
+            tools: &self.tools,
             history: &history,
-            seed: 0,
+            seed: self.seed,
         };
         let rules = self.assistant.model().as_ref().ok().and_then(|model| model.by_rules(&turn));
         rules.unwrap_or(AssistantReply::Say { text: String::new() })

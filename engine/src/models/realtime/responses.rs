@@ -3,20 +3,18 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::on_server::{Call, OnServer};
+use super::asked::{ATTEMPTS_MAX, Active, Line, Question, of_model};
+use super::on_server::OnServer;
 use super::spoken::{AllSpoken, Spoken};
-use super::usage::cost;
+use super::usage::{Input, cost, estimate};
 use super::{AnswerSlot, Outcome, wire};
-use crate::base::limits::{
-    MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX, MODEL_TEXT_BYTES_MAX, REALTIME_AUDIO_MS_MAX,
-    REALTIME_RESPONSE_MS,
-};
-use crate::conversation::{CallFault, Message, ToolRequest};
-use crate::models::asking::{FailureCode, ModelFailure, Usage, Written, assistant};
+use crate::base::limits::{MODEL_TEXT_BYTES_MAX, REALTIME_AUDIO_MS_MAX, REALTIME_RESPONSE_MS};
+use crate::conversation::{Message, ToolRequest};
+use crate::models::asking::{Usage, Written, assistant};
 use crate::models::openai::completion::{Completion, Finish};
 use crate::models::settings::ModelSettings;
 use crate::speech::audio::Rate;
-use crate::speech::exchange::{SpeechFailure, SpeechFault};
+use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
 use crate::speech::transcribers::OpenaiRealtime;
 
@@ -32,40 +30,6 @@ const KINDS: [&str; 7] = [
     "response.output_text.delta",
     "response.done",
 ];
-/// A question is asked so often.
-const ATTEMPTS_MAX: u32 = 2;
-
-/// A question of the conversation.
-struct Question {
-    history: Vec<Message>,
-    is_early: bool,
-    written: Written,
-    answer: AnswerSlot,
-    attempts: u32,
-}
-
-/// A line that the model reads out.
-struct Line {
-    id: LineId,
-    text: String,
-    is_complete: bool,
-    attempts: u32,
-}
-
-/// The response that the server is making.
-struct Active {
-    /// Its number here, and its id on the server, once that is known.
-    number: u64,
-    id: Option<String>,
-    /// The line that it reads out; `None` for an answer.
-    line: Option<Line>,
-    is_cancelled: bool,
-    /// Its items that were dealt with, if it was cancelled.
-    settled: Vec<String>,
-    calls: Vec<Call>,
-    arguments: Vec<String>,
-    last_ms: i64,
-}
 
 pub(super) struct Responses {
     rate: Rate,
@@ -82,13 +46,17 @@ pub(super) struct Responses {
     seen: VecDeque<String>,
     /// Responses that are over.
     over: VecDeque<String>,
+    /// The description of the session, and what the server has by now, which it reads for each answer.
+    session_bytes: usize,
+    on_tape: Input,
     spent: (Usage, i64),
+    is_closed: bool,
     /// Messages to send.
     pub(super) out: Vec<String>,
 }
 
 impl Responses {
-    pub(super) fn new(rate: Rate, hangs_up: bool, prices: ModelSettings) -> Self {
+    pub(super) fn new(rate: Rate, hangs_up: bool, prices: ModelSettings, session_bytes: usize) -> Self {
         Self {
             rate,
             hangs_up,
@@ -102,7 +70,10 @@ impl Responses {
             numbers: 0,
             seen: VecDeque::new(),
             over: VecDeque::new(),
+            session_bytes,
+            on_tape: Input::default(),
             spent: (Usage::default(), 0),
+            is_closed: false,
             out: Vec::new(),
         }
     }
@@ -163,11 +134,15 @@ impl Responses {
         self.out.extend(settles);
     }
 
-    /// The call is over.
+    /// The call is over. Nobody waits for what the server says of its last response.
     pub(super) fn close(&mut self) {
         self.forget_question();
         self.lines.clear();
         self.cancel_active();
+        self.is_closed = true;
+        if let Some(active) = self.active.take() {
+            self.count_unreported(&active);
+        }
     }
 
     pub(super) fn poll_event(&mut self) -> Option<SynthesizerEvent> {
@@ -196,6 +171,12 @@ impl Responses {
 
     pub(super) fn opened(&mut self) {
         self.is_open = true;
+        self.on_tape = Input { text_bytes: self.session_bytes, ..Input::default() };
+    }
+
+    /// The server has heard more of the person.
+    pub(super) fn heard_more(&mut self, ms: i64) {
+        self.on_tape.heard_ms += ms;
     }
 
     /// The session is lost, with all that the server knew. What was not heard of is asked again.
@@ -206,7 +187,10 @@ impl Responses {
         self.seen.clear();
         self.over.clear();
         if let Some(active) = self.active.take() {
-            self.spent.0.uncounted_answers += 1;
+            // One of which the server has told nothing is none.
+            if active.id.is_some() {
+                self.count_unreported(&active);
+            }
             self.stopped(active, failure);
         }
         self.spoken.lost();
@@ -235,14 +219,16 @@ impl Responses {
         if self.question.as_ref().is_some_and(|question| !question.answer.is_awaited()) {
             self.forget_question();
         }
-        if !self.is_open || self.active.is_some() {
+        if !self.is_open || self.active.is_some() || self.is_closed {
             return;
         }
+        let mut input = Input::default();
         let mut line = self.lines.pop_front_if(|line| line.is_complete);
         let mut spoken = Spoken::new(self.numbers + 1);
         if let Some(line) = &mut line {
             line.attempts += 1;
             spoken.line = Some(line.id);
+            input.text_bytes = line.text.len();
             self.out.push(wire::read_out(&line.text));
         } else if let Some(question) =
             self.question.as_mut().filter(|question| question.attempts < ATTEMPTS_MAX)
@@ -251,7 +237,10 @@ impl Responses {
             spoken.is_in_conversation = true;
             self.spoken.drop_unsaid(&mut self.out);
             let said = self.spoken.take_said();
+            let before = self.out.len();
             self.on_server.sync(&question.history, said, question.is_early, &mut self.out);
+            self.on_tape.text_bytes += self.out[before..].iter().map(String::len).sum::<usize>();
+            input = self.on_tape;
             self.out.push(wire::ask());
         } else {
             return;
@@ -261,21 +250,12 @@ impl Responses {
         if let Some(line) = &line {
             self.spoken.finish(line.id);
         }
-        self.active = Some(Active {
-            number: self.numbers,
-            id: None,
-            line,
-            is_cancelled: false,
-            settled: Vec::new(),
-            calls: Vec::new(),
-            arguments: Vec::new(),
-            last_ms: now_ms,
-        });
+        self.active = Some(Active { input, line, ..Active::new(self.numbers, now_ms) });
     }
 
     /// A message of the server.
     pub(super) fn message(&mut self, now_ms: i64, message: &Value, ear: &OpenaiRealtime) {
-        if !self.is_new(wire::text(message, "/event_id")) {
+        if self.is_closed || !self.is_new(wire::text(message, "/event_id")) {
             return;
         }
         let kind = wire::kind(message);
@@ -288,9 +268,12 @@ impl Responses {
         if id.is_empty() || !KINDS.contains(&kind.as_str()) || self.over.iter().any(|over| over == id) {
             return;
         }
+        let mut is_uncounted = false;
         if kind == "response.done" {
             push(&mut self.over, id.to_owned());
-            self.count(&message["response"]["usage"]);
+            let counted = cost(&self.prices, &message["response"]["usage"]);
+            is_uncounted = counted.is_none();
+            self.count(counted.unwrap_or_default());
         }
         let Some(active) = &mut self.active else { return };
         let is_new = active.id.is_none();
@@ -302,7 +285,14 @@ impl Responses {
             self.out.push(wire::cancel(id));
         }
         match kind.as_str() {
-            "response.done" => self.done(&message["response"], ear),
+            "response.done" => {
+                let Some(active) = self.active.take() else { return };
+                // One that failed is not billed.
+                if is_uncounted && wire::text(message, "/response/status") != "failed" {
+                    self.count_unreported(&active);
+                }
+                self.done(active, &message["response"], ear);
+            }
             _ if active.is_cancelled => {}
             "response.output_item.added" if wire::text(message, "/item/type") == "message" => {
                 if let Some(spoken) = self.spoken.get(active.number) {
@@ -319,7 +309,7 @@ impl Responses {
     }
 
     fn audio(&mut self, message: &Value) {
-        let Some(active) = &self.active else { return };
+        let Some(active) = &mut self.active else { return };
         let Some(spoken) = self.spoken.get(active.number) else { return };
         let is_enough = spoken.audio_ms() >= REALTIME_AUDIO_MS_MAX;
         let delta = wire::text(message, "/delta");
@@ -327,23 +317,27 @@ impl Responses {
             return;
         };
         let (number, ms) = (active.number, self.rate.ms_of(samples.len()));
+        active.audio_ms += ms;
+        if active.line.is_none() {
+            self.on_tape.said_ms += ms;
+        }
         self.spoken.audio(number, wire::text(message, "/item_id"), samples, ms);
     }
 
     /// The model says more.
     fn wrote(&mut self, more: &str) {
-        let Some(active) = self.active.as_ref().filter(|active| active.line.is_none()) else { return };
+        let Some(active) = &mut self.active else { return };
+        active.written_bytes += more.len();
         let Some(spoken) = self.spoken.get(active.number) else { return };
         let room = MODEL_TEXT_BYTES_MAX.saturating_sub(spoken.text.len());
         spoken.text.push_str(&more[..more.floor_char_boundary(room)]);
-        if let Some(question) = &self.question {
+        if let Some(question) = self.question.as_ref().filter(|_| active.line.is_none()) {
             question.written.update_words(spoken.text.trim_start());
             question.answer.wake();
         }
     }
 
-    fn done(&mut self, response: &Value, ear: &OpenaiRealtime) {
-        let Some(mut active) = self.active.take() else { return };
+    fn done(&mut self, mut active: Active, response: &Value, ear: &OpenaiRealtime) {
         let output = response["output"].as_array().map(Vec::as_slice).unwrap_or_default();
         if active.is_cancelled {
             if active.line.is_none() {
@@ -364,7 +358,8 @@ impl Responses {
         }
         output.iter().for_each(|item| active.call(item));
         let has_audio = self.spoken.get(active.number).is_some_and(|spoken| spoken.audio_ms() > 0);
-        if active.line.is_some() {
+        if let Some(line) = &active.line {
+            self.spoken.check(active.number, &line.text, ear);
             let missing = (!has_audio).then(|| ear.disturbed("made no audio of a line"));
             return self.spoken.over(active.number, missing);
         }
@@ -465,10 +460,14 @@ impl Responses {
         }
     }
 
-    fn count(&mut self, usage: &Value) {
-        let (tokens, microusd) = cost(&self.prices, usage);
+    fn count(&mut self, (tokens, microusd): (Usage, i64)) {
         self.spent.0.add(tokens);
         self.spent.1 = self.spent.1.saturating_add(microusd);
+    }
+
+    /// The server does not say what a response has cost.
+    fn count_unreported(&mut self, active: &Active) {
+        self.count(estimate(&self.prices, active.input, active.output_bytes(), active.audio_ms));
     }
 
     /// Whether an event was not read before; one without an id always is.
@@ -478,35 +477,6 @@ impl Responses {
             push(&mut self.seen, id.to_owned());
         }
         is_new
-    }
-}
-
-impl Active {
-    /// A function call among its items, complete.
-    fn call(&mut self, item: &Value) {
-        let text = |path| wire::text(item, path).to_owned();
-        let (name, id, arguments) = (text("/name"), text("/call_id"), text("/arguments"));
-        let bytes: usize = self.arguments.iter().map(String::len).sum();
-        let fits = self.calls.len() < MODEL_CALLS_MAX && bytes + arguments.len() <= MODEL_ARGUMENTS_BYTES_MAX;
-        let is_known = self.calls.iter().any(|call| call.id == id);
-        if wire::text(item, "/type") == "function_call" && !name.is_empty() && !is_known && fits {
-            self.calls.push(Call { name, id, item: text("/id") });
-            self.arguments.push(arguments);
-        }
-    }
-}
-
-fn of_model(failure: &SpeechFailure) -> ModelFailure {
-    ModelFailure {
-        code: if failure.is_temporary { FailureCode::Unavailable } else { FailureCode::Rejected },
-        fault: match failure.fault {
-            SpeechFault::Operator => CallFault::Operator,
-            SpeechFault::Provider => CallFault::Provider,
-        },
-        message: failure.message.clone(),
-        usage: Usage::default(),
-        cost_microusd: 0,
-        requests: 1,
     }
 }
 

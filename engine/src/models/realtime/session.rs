@@ -22,6 +22,8 @@ struct Anticipated {
 pub(super) struct Session {
     anticipated: Option<Anticipated>,
     ear: OpenaiRealtime,
+    /// How much of what it has sent is told to the responses.
+    heard_ms: i64,
     responses: Responses,
     /// When it is replaced, once it is open: servers end a session after a time.
     renew_at_ms: i64,
@@ -37,12 +39,14 @@ impl Session {
             update: wire::session(settings, rate),
             rate,
         };
+        let session_bytes = conversing.update.len();
         Self {
             anticipated: None,
             ear: OpenaiRealtime::conversing(&settings.transcription, conversing),
-            responses: Responses::new(rate, settings.hangs_up, settings.prices.clone()),
+            heard_ms: 0,
+            responses: Responses::new(rate, settings.hangs_up, settings.prices.clone(), session_bytes),
             renew_at_ms: i64::MAX,
-            builtin: settings.builtin.clone().map(|assistant| Builtin::new(assistant, rate)),
+            builtin: settings.builtin.clone().map(|assistant| Builtin::new(assistant, settings, rate)),
             is_closed: false,
         }
     }
@@ -72,7 +76,10 @@ impl Session {
         self.run(now_ms);
     }
 
-    pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>) -> (Answer, Written) {
+    pub(super) fn ask(&mut self, now_ms: i64, history: Vec<Message>, seed: u64) -> (Answer, Written) {
+        if let Some(builtin) = &mut self.builtin {
+            builtin.seed = seed;
+        }
         let anticipated = self.anticipated.take().filter(|one| {
             matches!(history.strip_prefix(one.before.as_slice()), Some([Message::User { .. }]))
         });
@@ -163,6 +170,8 @@ impl Session {
         while let Some(told) = self.ear.poll_told() {
             self.told(now_ms, told);
         }
+        let heard_ms = self.ear.billed_ms();
+        self.responses.heard_more(heard_ms - std::mem::replace(&mut self.heard_ms, heard_ms));
         self.responses.run(now_ms);
         for text in take(&mut self.responses.out) {
             self.ear.send(now_ms, text);

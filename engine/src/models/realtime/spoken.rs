@@ -2,11 +2,16 @@
 use std::collections::VecDeque;
 
 use super::wire;
+use crate::base::text::truncate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
+use crate::speech::transcribers::OpenaiRealtime;
 
 /// Responses that are kept: their lines may still be heard, and cut.
 const SPOKEN_MAX: usize = 16;
+
+/// How much of a line that was read out in other words a note has.
+const SAID_BYTES_MAX: usize = 300;
 
 /// Items of a response that are told apart.
 const ITEMS_MAX: usize = 64;
@@ -107,6 +112,15 @@ impl AllSpoken {
             Some(line) => self.events.push_back(SynthesizerEvent::Audio { line, samples }),
             None => spoken.waiting.push(samples),
         }
+    }
+
+    /// A line was read out: notes it if the words are others.
+    pub(super) fn check(&mut self, number: u64, line: &str, ear: &OpenaiRealtime) {
+        let Some(spoken) = self.get(number).filter(|spoken| is_other(line, &spoken.text)) else { return };
+        let said = truncate(spoken.text.trim().to_owned(), SAID_BYTES_MAX);
+        let failure = ear.disturbed(&format!("read out a line in other words: {said}"));
+        let noted = spoken.line.map(|line| SynthesizerEvent::VoiceFailed { line, failure });
+        self.events.extend(noted);
     }
 
     /// Nothing more of a response comes.
@@ -223,5 +237,40 @@ impl AllSpoken {
     /// Whether the audio of every line is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.spoken.iter().all(|spoken| spoken.over.is_some())
+    }
+}
+
+/// Whether the transcript of a line that was read out has other words. Numbers may be written as words or as digits.
+fn is_other(line: &str, said: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let has_number = |text: &str| text.contains(char::is_numeric);
+    let (wanted, said_words) = (words(line), words(said));
+    if said_words.is_empty() {
+        return false;
+    }
+    if !has_number(line) && !has_number(said) {
+        return wanted.concat() != said_words.concat();
+    }
+    let mut rest = said_words.iter();
+    !wanted.iter().filter(|word| !has_number(word)).all(|word| rest.any(|said| said == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_other;
+
+    #[test]
+    fn words_are_compared_and_not_how_they_are_written() {
+        for same in ["Hello, front desk!", "hello front-desk", "", "…"] {
+            assert!(!is_other("Hello, front desk.", same), "{same}");
+        }
+        for other in ["Hello.", "Hello, front desk. How are you?", "Hallo, front desk."] {
+            assert!(is_other("Hello, front desk.", other), "{other}");
+        }
+        assert!(!is_other("We open at 9 on Saturday.", "We open at nine on Saturday."));
+        assert!(is_other("This call is recorded. We open at 9.", "We open at nine."));
     }
 }

@@ -16,6 +16,10 @@ use crate::speech::exchange::{Arrival, ExchangeFailure, ExchangeId, Transmit};
 use crate::speech::synthesizer::{Synthesizer as _, SynthesizerEvent};
 use crate::speech::transcriber::{Transcriber as _, TranscriberEvent};
 
+mod anticipated;
+mod faults;
+mod property;
+
 /// A session, its faces, and what it sends.
 struct Call {
     realtime: Realtime,
@@ -143,7 +147,7 @@ impl Call {
     }
 
     fn ask(&mut self, text: &str) -> (Answer, Written) {
-        self.realtime.ask(self.now_ms, vec![Message::User { text: text.into() }])
+        self.realtime.ask(self.now_ms, vec![Message::User { text: text.into() }], 0)
     }
 
     /// Asks about a line that was spoken as this item.
@@ -338,7 +342,7 @@ fn an_answer_is_cut_where_it_was_heard() {
         Message::Assistant { text: "Good…".into() },
         Message::User { text: "(pressed 1 on the telephone's keys)".into() },
     ];
-    let _answer = call.realtime.ask(0, history);
+    let _answer = call.realtime.ask(0, history, 0);
     let created = call.next();
     assert_eq!((&created["item"]["role"], &created["previous_item_id"]), (&json!("user"), &json!("item_r1")));
     assert_eq!(call.kinds(), ["response.create"]);
@@ -413,316 +417,33 @@ fn tools_are_called_and_answered_under_the_servers_ids() {
             is_error: false,
         },
     ];
-    let _second = call.realtime.ask(0, history);
+    let _second = call.realtime.ask(0, history, 0);
     let created = call.next();
     assert_eq!((&created["item"]["call_id"], &created["item"]["output"]), (&json!("call_1"), &json!("no")));
     assert_eq!(call.kinds(), ["response.create"]);
 }
 
+/// A line is read out word for word, or what was said is told.
 #[test]
-fn a_connection_that_breaks_in_a_function_call_is_replaced_with_the_whole_conversation() {
-    let mut call = Call::open();
-    let (mut answer, _) = call.ask_heard("Open on Saturday?");
-    call.begins("r1");
-    call.says(
-        json!({"type": "response.function_call_arguments.delta", "response_id": "r1", "delta": "{\"da"}),
-    );
-    call.arrives(Arrival::Closed { code: 1011, reason: String::new() });
-    assert_eq!(call.connects, 2);
-    call.accept();
-    assert_eq!(call.next()["type"], "session.update");
-    let created = call.next();
-    assert_eq!(created["item"]["content"], json!([{"type": "input_text", "text": "Open on Saturday?"}]));
-    assert_eq!(call.kinds(), ["response.create"]);
-    call.begins("r2");
-    call.done("r2", "completed", call_of("r2"));
-    assert!(matches!(outcome(&mut answer), Some(Ok(AssistantReply::CallTools { .. }))));
-    assert_eq!(
-        call.realtime.take_cost().0.uncounted_answers,
-        1,
-        "the first one was billed, and nobody knows how much"
-    );
-}
-
-#[test]
-fn what_was_heard_of_an_answer_is_not_asked_again() {
-    let mut call = Call::open();
-    let (mut answer, written) = call.ask_heard("Hello?");
-    call.begins("r1");
-    call.words("r1", "Good day, ");
-    assert!(written.take().is_some());
-    call.mouth.speak(0, 1, "Good day, ");
-    call.arrives(Arrival::Failed(ExchangeFailure::Broken("lost".into())));
-    assert!(matches!(outcome(&mut answer), Some(Err(failure)) if failure.code == FailureCode::Unavailable));
-    assert!(matches!(call.mouth.poll_event(), Some(SynthesizerEvent::Audio { line: 1, .. })));
-    assert!(matches!(call.mouth.poll_event(), Some(SynthesizerEvent::Failed { line: 1, .. })));
-}
-
-#[test]
-fn a_server_that_is_silent_is_given_up_after_another_attempt() {
-    let mut call = Call::open();
-    let (mut answer, _) = call.ask_heard("Hello?");
-    call.wait(REALTIME_RESPONSE_MS);
-    assert_eq!(call.connects, 2);
-    call.accept();
-    assert_eq!(call.kinds(), ["session.update", "conversation.item.create", "response.create"]);
-    assert!(outcome(&mut answer).is_none());
-    call.wait(REALTIME_RESPONSE_MS);
-    assert!(
-        matches!(outcome(&mut answer), Some(Err(failure)) if failure.message.contains("did not answer in time"))
-    );
-}
-
-#[test]
-fn a_session_that_is_refused_is_not_tried_again() {
-    let mut call = Call::new(Rate::Khz8);
-    let (mut answer, _) = call.ask("Hello?");
-    call.arrives(Arrival::Failed(ExchangeFailure::rejected(401, b"")));
-    let Some(Err(failure)) = outcome(&mut answer) else { panic!("no failure") };
-    assert_eq!(
-        (failure.code, failure.message.as_str()),
-        (FailureCode::Rejected, "the realtime model rejected the API key (401)")
-    );
-    // A voice that it does not know.
-    let mut call = Call::open();
-    call.says(json!({"type": "error", "error": {"type": "invalid_request_error", "code": "invalid_value",
-        "message": "Invalid value: 'bob'", "param": "session.audio.output.voice", "event_id": "session"}}));
-    let (mut answer, _) = call.ask("Hello?");
-    call.mouth.speak(0, 1, "Sorry.");
-    call.mouth.finish(0, 1);
-    assert!(matches!(outcome(&mut answer), Some(Err(failure)) if failure.code == FailureCode::Rejected));
-    assert!(
-        matches!(call.mouth.poll_event(), Some(SynthesizerEvent::Failed { failure, .. }) if !failure.is_temporary)
-    );
-    assert_eq!(call.connects, 1);
-}
-
-#[test]
-fn an_old_session_is_replaced_between_two_turns() {
-    let mut call = Call::open();
-    let (mut answer, _) = call.ask_heard("Hello?");
-    call.begins("r1");
-    call.now_ms = REALTIME_SESSION_MS + 1_000;
-    call.words("r1", "Yes.");
-    call.ear.tick(call.now_ms);
-    assert_eq!(call.connects, 1, "in the middle of an answer");
-    call.done("r1", "completed", message("r1"));
-    assert_eq!(said(&mut answer), "Yes.");
-    call.mouth.speak(call.now_ms, 1, "Yes.");
-    call.mouth.finish(call.now_ms, 1);
-    call.ear.tick(call.now_ms);
-    call.take();
-    assert_eq!(call.connects, 2);
-    // And one that the server has ended.
-    call.accept();
-    call.says(json!({"type": "error", "error": {"type": "invalid_request_error", "code": "session_expired",
-        "message": "Your session hit the maximum duration of 60 minutes."}}));
-    assert_eq!(call.connects, 3);
-}
-
-#[test]
-fn words_that_were_not_transcribed_are_answered() {
-    let mut call = Call::open();
-    call.ear.speech_began(0);
-    call.ear.hear(0, &[1_000; 8_000]);
-    call.ear.speech_ended(0);
-    call.says(json!({"type": "input_audio_buffer.committed", "item_id": "item_u"}));
-    call.says(json!({"type": "conversation.item.input_audio_transcription.failed", "item_id": "item_u",
-        "error": {"message": "no"}}));
-    assert_eq!(call.ear.poll_event(), Some(TranscriberEvent::Final("(not transcribed)".into())));
-    call.kinds();
-    let _answer = call.ask("(not transcribed)");
-    assert_eq!(call.kinds(), ["response.create"], "the model has heard it");
-}
-
-#[test]
-fn the_answer_is_on_its_way_before_the_words_are_known() {
-    let mut call = Call::open();
-    call.ear.speech_began(0);
-    call.ear.hear(0, &[1_000; 8_000]);
-    call.ear.speech_ended(0);
-    let greeting = Message::Assistant { text: "Hello!".into() };
-    let user = Message::User { text: "When do you open?".into() };
-    call.realtime.anticipate(0, vec![greeting.clone()]);
-    assert_eq!(
-        call.kinds(),
-        ["input_audio_buffer.commit", "conversation.item.create", "response.create"],
-        "the greeting comes first"
-    );
-    call.says(json!({"type": "input_audio_buffer.committed", "item_id": "item_u"}));
-    call.begins("r1");
-    call.words("r1", "We open at ten.");
-    call.done("r1", "completed", message("r1"));
-    call.says(json!({"type": "conversation.item.input_audio_transcription.completed", "item_id": "item_u",
-        "transcript": "When do you open?"}));
-    assert!(call.ear.poll_event().is_some());
-    let (mut answer, written) = call.realtime.ask(0, vec![greeting.clone(), user.clone()]);
-    assert_eq!(
-        (said(&mut answer).as_str(), written.take().as_deref()),
-        ("We open at ten.", Some("We open at "))
-    );
-    call.mouth.speak(0, 1, "We open at ");
-    assert_eq!(call.audio_of(1), 800);
-    // Nothing is created or deleted of what was said meanwhile.
-    let keys = Message::User { text: "(pressed 1 on the telephone's keys)".into() };
-    let answered = Message::Assistant { text: "We open at ten.".into() };
-    let _next = call.realtime.ask(0, vec![greeting, user, answered, keys]);
-    assert_eq!(call.kinds(), ["conversation.item.create", "response.create"]);
-    // The person goes on.
-    call.begins("r2");
-    call.words("r2", "Thank you.");
-    call.done("r2", "completed", message("r2"));
-    call.realtime.anticipate(0, vec![]);
-    assert_eq!(call.kinds(), ["conversation.item.delete", "response.create"], "nobody has said the answer");
-    call.begins("r3");
-    call.realtime.forget_anticipated(0);
-    assert_eq!(call.kinds(), ["response.cancel", "conversation.item.delete"].map(str::to_owned).to_vec());
-}
-
-#[test]
-fn what_was_anticipated_is_asked_again_with_its_words() {
-    let history = || vec![Message::User { text: "When do you open?".into() }];
-    for is_known in [false, true] {
+fn other_words_than_those_of_a_line_are_told() {
+    for (said, is_told) in [("Hello, front desk!", false), ("Hello. This is the front desk.", true)] {
         let mut call = Call::open();
-        call.realtime.anticipate(0, vec![]);
-        call.kinds();
-        let asked = is_known.then(|| call.realtime.ask(0, history()));
+        call.mouth.speak(0, 1, "Hello, front desk.");
+        call.mouth.finish(0, 1);
+        assert_eq!(call.next()["response"]["conversation"], "none");
         call.begins("r1");
-        call.arrives(Arrival::Closed { code: 1011, reason: String::new() });
-        call.accept();
-        let (mut answer, _) = asked.unwrap_or_else(|| call.realtime.ask(0, history()));
+        call.words("r1", said);
+        call.done("r1", "completed", message("r1"));
+        let mut told = Vec::new();
+        while let Some(event) = call.mouth.poll_event() {
+            if let SynthesizerEvent::VoiceFailed { line: 1, failure } = event {
+                told.push(failure.message);
+            }
+        }
         assert_eq!(
-            call.kinds(),
-            ["session.update", "conversation.item.create", "response.create"],
-            "{is_known}"
+            told.iter().any(|text| text.ends_with(&format!("in other words: {said}"))),
+            is_told,
+            "{told:?}"
         );
-        call.begins("r2");
-        call.words("r2", "At ten.");
-        call.done("r2", "completed", message("r2"));
-        assert_eq!(said(&mut answer), "At ten.");
-    }
-}
-
-/// What happens in [`whatever_a_server_sends_every_question_is_answered`].
-#[derive(Debug, Clone)]
-enum Step {
-    Event(&'static str, u8, String),
-    Opened,
-    Broken,
-    Ask,
-    Drop,
-    Anticipate,
-    Forget,
-    Speak(u64),
-    Finish(u64),
-    Cut(u64, i64),
-    Voice,
-    Wait(i64),
-}
-
-fn step() -> impl proptest::strategy::Strategy<Value = Step> {
-    use proptest::prelude::*;
-    const EVENTS: [&str; 14] = [
-        "response.created",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.output_audio.delta",
-        "response.output_audio_transcript.delta",
-        "response.text.delta",
-        "response.done",
-        "response.unknown",
-        "error",
-        "session.updated",
-        "input_audio_buffer.committed",
-        "conversation.item.added",
-        "conversation.item.input_audio_transcription.completed",
-        "conversation.item.input_audio_transcription.failed",
-    ];
-    prop_oneof![
-        12 => (prop::sample::select(&EVENTS[..]), 0_u8..3, "[a-z 十]{0,6}").prop_map(|(kind, id, text)| Step::Event(kind, id, text)),
-        3 => Just(Step::Opened),
-        1 => Just(Step::Broken),
-        3 => Just(Step::Ask),
-        1 => Just(Step::Drop),
-        1 => Just(Step::Anticipate),
-        1 => Just(Step::Forget),
-        2 => (1_u64..4).prop_map(Step::Speak),
-        1 => (1_u64..4).prop_map(Step::Finish),
-        1 => ((1_u64..4), -10_i64..500).prop_map(|(line, ms)| Step::Cut(line, ms)),
-        1 => Just(Step::Voice),
-        2 => (0_i64..15_000).prop_map(Step::Wait),
-    ]
-}
-
-proptest::proptest! {
-    #[test]
-    fn whatever_a_server_sends_every_question_is_answered(steps in proptest::collection::vec(step(), 0..60)) {
-        let mut call = Call::new(Rate::Khz8);
-        let (mut asked, mut written) = (None, None);
-        for step in steps {
-            match step {
-                Step::Event(kind, id, text) => {
-                    let (response, item) = (format!("r{id}"), format!("item_r{id}"));
-                    let status = ["completed", "failed", "cancelled"][usize::from(id)];
-                    let output = if text.len() > 3 { call_of(&response) } else { message(&response) };
-                    call.take();
-                    if call.socket.is_some() {
-                        call.says(json!({"type": kind, "response_id": response, "item_id": item, "delta": text,
-                            "transcript": text, "item": output[0], "error": {"code": text, "event_id": "response",
-                            "type": "invalid_request_error"}, "response": {"id": response, "status": status,
-                            "output": output, "usage": null}}));
-                    }
-                }
-                Step::Opened => {
-                    call.take();
-                    if call.socket.is_some() {
-                        call.arrives(Arrival::Opened);
-                    }
-                }
-                Step::Broken => {
-                    call.take();
-                    if call.socket.is_some() {
-                        call.arrives(Arrival::Closed { code: 1006, reason: String::new() });
-                    }
-                }
-                Step::Ask => {
-                    let (answer, text) = call.ask("Hello?");
-                    (asked, written) = (Some(answer), Some(text));
-                }
-                Step::Drop => drop(asked.take()),
-                Step::Anticipate => call.realtime.anticipate(call.now_ms, vec![]),
-                Step::Forget => call.realtime.forget_anticipated(call.now_ms),
-                Step::Speak(line) => {
-                    let text = written.as_ref().and_then(Written::take).unwrap_or_else(|| "Wait.".into());
-                    call.mouth.speak(call.now_ms, line, &text);
-                }
-                Step::Finish(line) => call.mouth.finish(call.now_ms, line),
-                Step::Cut(line, ms) => {
-                    call.mouth.heard(line, ms);
-                    call.mouth.cancel(call.now_ms, line);
-                }
-                Step::Voice => {
-                    call.ear.speech_began(call.now_ms);
-                    call.ear.hear(call.now_ms, &[1_000; 4_000]);
-                    call.ear.speech_ended(call.now_ms);
-                }
-                Step::Wait(ms) => call.wait(ms),
-            }
-            while call.mouth.poll_event().is_some() {}
-            while call.ear.poll_event().is_some() {}
-        }
-        drop(asked);
-        // From here on the server says nothing.
-        let (mut answer, _) = call.ask("And now?");
-        for _ in 0..12 {
-            call.wait(10_000);
-            if call.socket.is_some() {
-                call.arrives(Arrival::Opened);
-            }
-        }
-        proptest::prop_assert!(outcome(&mut answer).is_some());
-        call.ear.close(call.now_ms);
-        call.wait(60_000);
-        proptest::prop_assert!(call.ear.poll_timeout().is_none());
     }
 }

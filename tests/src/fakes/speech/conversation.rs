@@ -1,8 +1,8 @@
 //! A session of OpenAI's Realtime API with a model that hears and speaks: `/v1/realtime?model=…`. It refuses what the API
 //! refuses, with an `error` event, and answers by simple rules:
 //!
-//! - to `Use NAME {…}` with a call of that function, to its output with `It says: …`, and to anything else with
-//!   `You said: …`;
+//! - to `Use NAME {…}` with a call of that function, to `Say … Then use NAME {…}` with these words and the call, to a function's
+//!   output with `It says: …`, and to anything else with `You said: …`;
 //! - what it is told to say exactly, it says.
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -26,12 +26,13 @@ const COMMIT_MS_MIN: i64 = 100;
 const VOICES: [&str; 3] = ["alloy", "cedar", "marin"];
 
 /// What a model with this end of its name does, beside `FAULTS`.
-pub const FAULTS: [(&str, &str); 5] = [
+pub const FAULTS: [(&str, &str); 6] = [
     ("doubles", "sends each event twice, and events that nobody knows"),
     ("jumbles", "tells that a response has begun after it has sent some of it"),
     ("drops", "closes the connection once, in the middle of a function call"),
     ("expires", "ends the session once, at the first question"),
-    ("fails", "completes no response"),
+    ("fails", "begins each response and makes nothing of it"),
+    ("alters", "adds words to a line that it reads out"),
 ];
 
 struct Session<'a> {
@@ -77,6 +78,11 @@ struct Active {
     events: VecDeque<Value>,
     sent_ms: i64,
     due: Instant,
+}
+
+/// The item of a response's function call, beside that of its words.
+fn call_item(item: &str) -> String {
+    format!("{item}_call")
 }
 
 pub(super) fn run(socket: &mut Socket, opened: &Opened, said: &Said) -> Result<(), Over> {
@@ -212,6 +218,7 @@ impl Session<'_> {
         self.term = input["transcription"]["prompt"].as_str().unwrap_or_default().to_owned();
         self.is_first = self.said.connections_of(&self.term) == 0;
         self.said.opened(&self.term);
+        self.said.described(&self.term, session);
         self.is_described = true;
         self.tell(json!({"type": "session.updated", "session": session}))
     }
@@ -359,7 +366,11 @@ impl Session<'_> {
         let response = &event["response"];
         let is_in_conversation = response["conversation"] != "none";
         let (text, call) = match response["instructions"].as_str() {
-            Some(told) => (told.split_once("\n\n").map_or(told, |(_, text)| text).to_owned(), None),
+            Some(told) => {
+                let text = told.split_once("\n\n").map_or(told, |(_, text)| text);
+                let more = if self.name.ends_with("alters") { " So be it." } else { "" };
+                (format!("{text}{more}"), None)
+            }
             None => self.answer(),
         };
         let (id, item) = (self.new_id("resp"), self.new_id("item"));
@@ -374,17 +385,7 @@ impl Session<'_> {
         let created = json!({"type": "response.created",
             "response": {"id": id, "object": "realtime.response", "status": "in_progress", "output": []}});
         events.push_back(created);
-        if let Some((name, arguments)) = &call {
-            events.push_back(with(
-                "response.output_item.added",
-                "item",
-                json!({"id": item, "type": "function_call",
-                "name": name, "call_id": format!("call_{id}"), "arguments": ""}),
-            ));
-            let (first, rest) = arguments.split_at(arguments.len() / 2);
-            events.push_back(with("response.function_call_arguments.delta", "delta", first.into()));
-            events.push_back(with("response.function_call_arguments.delta", "delta", rest.into()));
-        } else {
+        if !text.is_empty() {
             events.push_back(with(
                 "response.output_item.added",
                 "item",
@@ -418,6 +419,29 @@ impl Session<'_> {
                 text.as_str().into(),
             ));
         }
+        if let Some((name, arguments)) = &call {
+            let calls_item = call_item(&item);
+            let about = json!({"response_id": id, "item_id": calls_item, "output_index": 1});
+            let with = |kind: &str, field: &str, value: Value| {
+                let mut event = about.clone();
+                event["type"] = kind.into();
+                event[field] = value;
+                event
+            };
+            events.push_back(with(
+                "response.output_item.added",
+                "item",
+                json!({"id": calls_item, "type": "function_call",
+                "name": name, "call_id": format!("call_{id}"), "arguments": ""}),
+            ));
+            let (first, rest) = arguments.split_at(arguments.len() / 2);
+            events.push_back(with("response.function_call_arguments.delta", "delta", first.into()));
+            events.push_back(with("response.function_call_arguments.delta", "delta", rest.into()));
+        }
+        if self.name.ends_with("fails") && is_in_conversation {
+            // Otherwise what was heard of it would stand.
+            events.truncate(1);
+        }
         if self.name.ends_with("jumbles") && events.len() > 2 {
             events.swap(0, 2);
         }
@@ -440,11 +464,18 @@ impl Session<'_> {
                 }
                 lines.reverse();
                 let text = lines.join(" ").trim().to_owned();
-                let call = text.strip_prefix("Use ").filter(|_| self.has_tools);
+                let (said, used) =
+                    match text.strip_prefix("Say ").and_then(|rest| rest.split_once(" Then use ")) {
+                        Some((said, used)) => (said, Some(used)),
+                        None => ("", text.strip_prefix("Use ")),
+                    };
+                let call = used.filter(|_| self.has_tools);
                 let call =
                     call.map(|call| call.split_once(' ').unwrap_or((call.trim_end_matches('.'), "{}")));
                 match call {
-                    Some((name, arguments)) => (String::new(), Some((name.to_owned(), arguments.to_owned()))),
+                    Some((name, arguments)) => {
+                        (said.to_owned(), Some((name.to_owned(), arguments.to_owned())))
+                    }
                     None => (format!("You said: {text}"), None),
                 }
             }
@@ -485,22 +516,31 @@ impl Session<'_> {
         } else {
             active.sent_ms
         };
-        let item = match &active.call {
-            Some((name, arguments)) => json!({"id": active.item, "type": "function_call", "name": name,
-                "call_id": format!("call_{}", active.id), "arguments": arguments, "status": status}),
-            None => json!({"id": active.item, "type": "message", "role": "assistant", "status": status,
-                "content": [{"type": "output_audio", "transcript": active.text}]}),
-        };
-        if active.is_in_conversation && status != "failed" {
-            let kind = match &active.call {
-                Some(_) => Kind::Call { call_id: format!("call_{}", active.id) },
-                None => Kind::Assistant(Some(audio_ms)),
-            };
-            if !self.items.iter().any(|item| item.id == active.item) {
-                self.items.push(Item { id: active.item.clone(), kind });
-            }
+        let mut output = Vec::new();
+        if !active.text.is_empty() {
+            output.push((
+                Kind::Assistant(Some(audio_ms)),
+                json!({"id": active.item, "type": "message", "role": "assistant", "status": status,
+                    "content": [{"type": "output_audio", "transcript": active.text}]}),
+            ));
         }
-        self.tell(json!({"type": "response.output_item.done", "response_id": active.id, "output_index": 0, "item": item}))?;
+        if let Some((name, arguments)) = active.call.as_ref().filter(|_| status == "completed") {
+            let call_id = format!("call_{}", active.id);
+            let item = json!({"id": call_item(&active.item), "type": "function_call", "name": name,
+                "call_id": call_id, "arguments": arguments, "status": status});
+            output.push((Kind::Call { call_id }, item));
+        }
+        let mut items = Vec::new();
+        for (nth, (kind, item)) in output.into_iter().enumerate() {
+            let id = item["id"].as_str().unwrap_or_default().to_owned();
+            if active.is_in_conversation && status != "failed" && !self.items.iter().any(|one| one.id == id) {
+                self.items.push(Item { id, kind });
+            }
+            self.tell(
+                json!({"type": "response.output_item.done", "response_id": active.id, "output_index": nth, "item": item}),
+            )?;
+            items.push(item);
+        }
         let details = match status {
             "failed" => json!({"type": "failed", "error": {"type": "server_error", "code": "server_error",
                 "message": "The server had an error."}}),
@@ -510,7 +550,7 @@ impl Session<'_> {
         let audio = audio_ms / 50;
         self.tell(json!({"type": "response.done", "response": {
             "id": active.id, "object": "realtime.response", "status": status, "status_details": details,
-            "output": if status == "failed" { json!([]) } else { json!([item]) },
+            "output": if status == "failed" { json!([]) } else { json!(items) },
             "usage": {"total_tokens": 110 + audio, "input_tokens": 100, "output_tokens": 10 + audio,
                 "input_token_details": {"text_tokens": 60, "audio_tokens": 40, "cached_tokens": 20,
                     "cached_tokens_details": {"text_tokens": 20, "audio_tokens": 0}},
