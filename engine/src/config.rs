@@ -14,9 +14,11 @@ use crate::speech::settings::{self as speech_settings, SpeechApi, SpeechCatalog,
 
 pub use mail::{MAIL_FROM, MailRoute, MailSettings, Protection, SMTP_URL, SmtpSettings};
 pub use sign_up::{SIGN_UP, SignUp};
+pub use talking::Talking;
 
 mod mail;
 mod sign_up;
+mod talking;
 
 /// Settings that the engine reads; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
@@ -28,6 +30,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_APOLOGY",
     "SIDETONE_OPENAI_API_KEY",
     "SIDETONE_OPENAI_BASE_URL",
+    "SIDETONE_OPENAI_REALTIME_URL",
     "SIDETONE_PROVIDERS",
     "SIDETONE_MODELS",
     "SIDETONE_ALLOW_PRIVATE_TARGETS",

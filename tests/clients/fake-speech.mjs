@@ -1,5 +1,5 @@
 // Tests the fake of speech providers with their official clients: Deepgram's (recognition, Flux, voices), Cartesia's and
-// OpenAI's (transcription sessions). ElevenLabs' has a socket in Python alone: fake_elevenlabs.py.
+// OpenAI's (transcription sessions, and conversations with a realtime model). ElevenLabs' has a socket in Python alone: fake_elevenlabs.py.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -170,6 +170,80 @@ assert.deepEqual(events.slice(0, 4), [
   'conversation.item.added',
 ]);
 session.close();
+
+// A conversation with a model that hears and speaks.
+const talk = new OpenAIRealtimeWS({ model: 'talks', options }, new OpenAI({ apiKey, baseURL: `${base}/v1` }));
+const told = [];
+const waiting = [];
+talk.on('error', (error) => told.push({ type: 'refused', error: error.error }));
+talk.on('event', (event) => {
+  told.push(event);
+  for (const waiter of waiting.splice(0)) waiter();
+});
+/// The next event of this type after those that were taken.
+async function event(type) {
+  for (;;) {
+    const at = told.findIndex((one) => one.type === type);
+    if (at >= 0) return told.splice(0, at + 1).at(-1);
+    await new Promise((resolve, reject) => {
+      waiting.push(resolve);
+      setTimeout(() => reject(new Error(`no ${type}: ${JSON.stringify(told)}`)), 10_000).unref();
+    });
+  }
+}
+const format = { type: 'audio/pcm', rate: 24_000 };
+await once(talk.socket, 'open');
+talk.send({
+  type: 'session.update',
+  session: {
+    type: 'realtime',
+    output_modalities: ['audio'],
+    instructions: 'Be kind.',
+    max_output_tokens: 1_000,
+    tools: [{ type: 'function', name: 'hours', parameters: { type: 'object', properties: {} } }],
+    audio: {
+      input: { format, transcription: { model: 'scribe', prompt: 'greeting' }, turn_detection: null },
+      output: { format, voice: 'marin' },
+    },
+  },
+});
+await event('session.updated');
+talk.send({ type: 'input_audio_buffer.append', audio: pcm(2_400, 8_000).toString('base64') });
+talk.send({ type: 'input_audio_buffer.commit' });
+const heard = await event('conversation.item.input_audio_transcription.completed');
+assert.equal(heard.transcript, 'Good morning.');
+talk.send({ type: 'response.create' });
+const { item } = await event('response.output_item.added');
+const { response: answered } = await event('response.done');
+assert.deepEqual([answered.status, answered.output[0].content[0].transcript], ['completed', 'You said: Good morning.']);
+assert.equal(answered.usage.output_token_details.audio_tokens, ('You said: Good morning.'.length * 60) / 50 | 0);
+talk.send({ type: 'conversation.item.truncate', item_id: item.id, content_index: 0, audio_end_ms: 500 });
+assert.equal((await event('conversation.item.truncated')).audio_end_ms, 500);
+// What the API refuses.
+talk.send({ type: 'conversation.item.truncate', item_id: item.id, content_index: 0, audio_end_ms: 60_000 });
+talk.send({ type: 'response.cancel' });
+await event('error').catch(() => event('refused'));
+talk.send({
+  type: 'conversation.item.create',
+  previous_item_id: 'root',
+  item: { id: 'item_own', type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Use hours {"day": 6}' }] },
+});
+assert.equal((await event('conversation.item.added')).item.id, 'item_own');
+talk.send({ type: 'conversation.item.delete', item_id: item.id });
+await event('conversation.item.deleted');
+talk.send({ type: 'conversation.item.delete', item_id: heard.item_id });
+await event('conversation.item.deleted');
+talk.send({ type: 'response.create' });
+const { response: called } = await event('response.done');
+assert.deepEqual([called.output[0].type, called.output[0].name], ['function_call', 'hours']);
+talk.send({
+  type: 'conversation.item.create',
+  item: { type: 'function_call_output', call_id: called.output[0].call_id, output: 'ten' },
+});
+talk.send({ type: 'response.create', response: { conversation: 'none', input: [], instructions: 'Say it.\n\nHello.' } });
+const { response: read } = await event('response.done');
+assert.equal(read.output[0].content[0].transcript, 'Hello.');
+talk.close();
 
 fake.stdin.end();
 await once(fake, 'exit');

@@ -39,14 +39,20 @@ pub fn settings() -> Vec<(&'static str, String)> {
     let speech = shared_speech().base_url();
     let providers = json!({
         "fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"},
-        "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY},
-        "shut": {"base_url": format!("{speech}/v1"), "api_key": "wrong-key"},
+        "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY, "realtime_url": format!("{speech}/v1")},
+        "shut": {"base_url": format!("{speech}/v1"), "api_key": "wrong-key", "realtime_url": format!("{speech}/v1")},
         "barred": {"base_url": shared().base_url(), "api_key": openai::WRONG_KEY},
     });
     let rates =
         json!({"input_microusd_per_1m_tokens": 2_000_000, "output_microusd_per_1m_tokens": 8_000_000});
     let names = openai::behaviour::MODELS.iter().map(|(name, _)| format!("fake/{name}"));
-    let models: serde_json::Map<_, _> = names.map(|name| (name, rates.clone())).collect();
+    let mut models: serde_json::Map<_, _> = names.map(|name| (name, rates.clone())).collect();
+    models.insert(
+        "live/talks".to_owned(),
+        json!({"input_microusd_per_1m_tokens": 4_000_000, "output_microusd_per_1m_tokens": 16_000_000,
+               "cached_input_microusd_per_1m_tokens": 400_000, "audio_input_microusd_per_1m_tokens": 32_000_000,
+               "audio_output_microusd_per_1m_tokens": 64_000_000, "text_model": "fake/echo"}),
+    );
     let faulty = speech::FAULTS.iter().flat_map(|(fault, _)| {
         ["deepgram/aura-2-", "elevenlabs/", "cartesia/"].map(|voice| format!("{voice}{fault}"))
     });

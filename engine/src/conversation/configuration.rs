@@ -117,8 +117,8 @@ crate::words! {
     /// How speech is processed.
     #[derive(Default)]
     json PipelineMode {
-        /// One model takes and returns speech. Requires a realtime-capable provider. Not available yet: calls use
-        /// `cascading`.
+        /// One model hears and speaks. Requires such a model, of a provider that is configured for it. What is written
+        /// is answered by text.
         Realtime = "realtime",
         /// Speech to text, a language model, text to speech.
         #[default]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::base::ids::{CallId, RunId};
 use crate::base::limits::SIMULATION_MEMORY_PER_BYTE;
+use crate::config::Talking;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
@@ -21,7 +22,6 @@ use crate::ports::statement::Row;
 use crate::services::Services;
 use crate::simulation::callers_phone::RATE;
 use crate::simulation::{HeldFailure, SimulationFailure, SimulationPart};
-use crate::speech::settings::TONE;
 use crate::sql;
 use crate::storage::calls::NewCall;
 use crate::storage::events::{self, Subscribers};
@@ -115,7 +115,7 @@ impl Started {
 
     /// Whether the conversation is held for real: with the tone code, it is computed.
     fn is_held(&self) -> bool {
-        self.is_voice() && self.assistant.voice != TONE
+        self.is_voice() && !Talking::from(&**self.assistant).is_tone()
     }
 }
 
@@ -188,6 +188,7 @@ async fn room(
     let stored = Stored { id: row.str("assistant")?, bytes: bytes("assistant_bytes")? };
     let assistant = assistants::of_run(services, &job.workspace_id, stored, &mut admission).await?;
     let Some(assistant) = assistant else { return Ok(None) };
-    let is_recorded = run.mode == RunMode::Voice && assistant.voice != TONE && assistant.record;
+    let is_recorded =
+        run.mode == RunMode::Voice && !Talking::from(&**assistant).is_tone() && assistant.record;
     Ok((!is_recorded || admission.fits_recording(services, RATE)).then_some((admission, assistant)))
 }

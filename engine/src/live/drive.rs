@@ -32,6 +32,7 @@ use super::session::LiveSession;
 use super::tool_calls::{ToolAnswer, ToolCall, ToolCaller};
 use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
 use crate::base::time::Timestamp;
+use crate::config::Talking;
 use crate::conversation::input_log::InputLog;
 use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
@@ -451,15 +452,21 @@ impl<'a> Drive<'a> {
     /// Whether speech has cost more than the conversation may cost.
     fn has_overspent(&self) -> bool {
         let has_speech = self.spent.stt_microusd + self.spent.tts_microusd > 0;
-        has_speech && self.cost_limit().left_microusd(self.spent) <= 0
+        (has_speech || self.session.realtime.is_some() && self.spent.microusd > 0)
+            && self.cost_limit().left_microusd(self.spent) <= 0
     }
 
     /// Takes over what speech costs by now.
     fn count_speech(&mut self, peer: &dyn Peer) {
+        if let Some(realtime) = &self.session.realtime {
+            let (usage, microusd) = realtime.take_cost();
+            self.spent.add(Cost::of_tokens(usage, microusd));
+        }
         let (heard_ms, spoken_chars) = peer.speech_billed();
         if heard_ms > 0 || !spoken_chars.is_empty() {
             let (speech, assistant) = (&self.session.services.config().speech, &self.session.assistant);
-            let transcriber = speech.transcriber_of(&assistant.voice, &assistant.transcriber);
+            let talking = Talking::from(&***assistant);
+            let transcriber = self.session.services.config().transcriber_of(talking);
             let stt = transcriber.map_or(0, |name| speech.transcription_microusd(&name, heard_ms));
             self.spent.set_speech(stt, speech.speech_microusd(&assistant.voice, &spoken_chars));
         }
@@ -471,6 +478,7 @@ impl<'a> Drive<'a> {
             self.is_connection_over = true;
             at_ms = peer.ended_at_ms().unwrap_or(at_ms);
         }
+        self.answer_voice(&event);
         match event {
             // These change the row of the line, which may be stored already.
             PeerEvent::LineBegan { .. }

@@ -15,11 +15,11 @@ use crate::base::ids::RequestId;
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{empty_response, error_response, method_not_allowed};
 use crate::base::time::Timestamp;
+use crate::config::Talking;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
 use crate::live::telephony::{self, Route};
-use crate::live::voice_of_call::voice_of;
 use crate::models::AssistantInUse;
 use crate::ports::{DatabaseError, Incoming};
 use crate::services::Services;
@@ -141,13 +141,13 @@ impl Audio {
     }
 
     /// Whether the service speaks with this assistant's voice. Otherwise the conversation is written.
-    fn has_voice(self, services: &Services, voice: &str, transcriber: &str) -> bool {
+    fn has_voice(self, services: &Services, talking: Talking<'_>) -> bool {
         let is_understood = match self {
             Self::None => false,
-            Self::Speech => voice != TONE,
+            Self::Speech => !talking.is_tone(),
             Self::Tone => true,
         };
-        is_understood && services.config().speech.transcriber_of(voice, transcriber).is_ok()
+        is_understood && services.config().transcriber_of(talking).is_ok()
     }
 }
 
@@ -156,12 +156,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let token = token(services, incoming, now_ms)?;
     let audio = Audio::of(incoming)?;
     let opened = retry_stale(|| open_call(services, &token, audio)).await?;
-    let assistant = &opened.assistant;
-    let media = opened.is_spoken.then(|| {
-        let line = BrowserLine::new(now_ms, Introduction::of(assistant, token.max_duration_seconds));
-        LineMedia::browser(line, |rate| voice_of(&services.config().speech, assistant, rate))
-    });
-    Ok(LiveSession {
+    let mut session = LiveSession {
         services: services.clone(),
         call: opened.call,
         lease: opened.lease,
@@ -172,10 +167,17 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
         is_spoken: opened.is_spoken,
-        media: Mutex::new(media),
+        media: Mutex::default(),
+        realtime: None,
         run: None,
         admission: Arc::new(opened.admission),
-    })
+    };
+    if session.is_spoken {
+        let voice = session.make_voice(browser_line::RATE);
+        let introduction = Introduction::of(&session.assistant, token.max_duration_seconds);
+        session.media = Mutex::new(Some(LineMedia::browser(BrowserLine::new(now_ms, introduction), voice)));
+    }
+    Ok(session)
 }
 
 struct Opened {
@@ -214,7 +216,7 @@ async fn may_open(
         ),
         AssistantVersion::select(assistant_id),
         sql!(
-            "SELECT model, voice, transcriber, record FROM assistants WHERE workspace_id = :ws AND id = :id",
+            "SELECT model, voice, transcriber, pipeline_mode, record FROM assistants WHERE workspace_id = :ws AND id = :id",
             id = assistant_id,
         ),
         spending::select(services, now_ms),
@@ -235,7 +237,9 @@ async fn may_open(
         return Err(Error::not_found("assistant").into());
     };
     let (model, voice) = (row.str("model")?, row.str("voice")?);
-    let is_spoken = audio.has_voice(services, voice, row.str("transcriber")?);
+    let pipeline_mode = row.word("pipeline_mode")?;
+    let talking = Talking { pipeline_mode, model, voice, transcriber: row.str("transcriber")? };
+    let is_spoken = audio.has_voice(services, talking);
     if is_spoken && services.is_late() {
         return Err(no_room().into());
     }

@@ -16,7 +16,6 @@ use crate::live::peer::{Peer, PeerEvent};
 use crate::live::speech_exchanges::SpeechExchanges;
 use crate::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use crate::simulation::live_caller::TurnState;
-use crate::speech::audio::Rate;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
 use crate::speech::turn_times::TurnTimes;
@@ -36,17 +35,17 @@ pub struct LineMedia {
 }
 
 impl LineMedia {
-    /// With the carrier's codec; `voice` makes the voice for its rate.
-    pub fn new(codec: Box<dyn MediaCodec>, voice: impl FnOnce(Rate) -> Voice) -> Self {
+    /// With the carrier's codec, and a voice for its rate.
+    pub fn new(codec: Box<dyn MediaCodec>, voice: Voice) -> Self {
         let line = Box::new(CarrierLine(codec));
         let rate = line.rate();
-        Self { line, peer: AudioLine::new(rate, voice(rate)).steady() }
+        Self { line, peer: AudioLine::new(rate, voice).steady() }
     }
 
     /// Of a browser.
-    pub(in crate::live) fn browser(line: BrowserLine, voice: impl FnOnce(Rate) -> Voice) -> Self {
+    pub(in crate::live) fn browser(line: BrowserLine, voice: Voice) -> Self {
         let rate = line.rate();
-        let voice = voice(rate).with_marks_every(BROWSER_MARK_MS);
+        let voice = voice.with_marks_every(BROWSER_MARK_MS);
         Self { line: Box::new(line), peer: AudioLine::new(rate, voice).with_fault(CallFault::Caller) }
     }
 

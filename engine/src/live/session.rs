@@ -12,11 +12,15 @@ use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
 use crate::live::simulated::RunOfSession;
 use crate::live::speech_exchanges::SpeechExchanges;
+use crate::live::voice_of_call::voice_of;
 use crate::models::AssistantInUse;
+use crate::models::realtime::Realtime;
 use crate::ports::{BoxFuture, Gone, Received, Socket, SocketMessage};
 use crate::services::Services;
 use crate::simulation::HeldConversation;
+use crate::speech::audio::Rate;
 use crate::speech::language::{not_understood, still_there};
+use crate::speech::voice::Voice;
 use crate::storage::calls::{Direction, NewCall};
 use crate::storage::fault::Fault;
 
@@ -41,6 +45,8 @@ pub struct LiveSession {
     /// The line and the voice; `None` for a text client. Never locked: a voice cannot be shared between threads, and the
     /// rest of a session is.
     pub(crate) media: Mutex<Option<LineMedia>>,
+    /// The session of a model that hears and speaks, which the voice uses, too.
+    pub(crate) realtime: Option<Realtime>,
     /// The simulation run that the conversation is held for.
     pub(crate) run: Option<RunOfSession>,
     pub(crate) admission: Arc<Admission>,
@@ -101,6 +107,13 @@ impl LiveSession {
     /// Whether its model can press keys: somebody else's telephone may answer with a menu. Who calls the assistant has none.
     pub(super) fn offers_keys(&self) -> bool {
         self.assistant.keys && self.on_phone && self.call.direction == Direction::Outbound
+    }
+
+    /// The voice on its line of this rate.
+    pub(super) fn make_voice(&mut self, rate: Rate) -> Voice {
+        let (voice, realtime) = voice_of(self, rate);
+        self.realtime = realtime;
+        voice
     }
 
     /// The tools of its model.

@@ -14,10 +14,10 @@ use super::asking::Model;
 use super::lease::JobLease;
 use super::line_socket::LineMedia;
 use super::session::LiveSession;
-use super::voice_of_call::{speaker, voice_of};
+use super::voice_of_call::speaker;
 use crate::base::ids::RunId;
 use crate::base::limits::{HELD_RUN_MS_MAX, PHONE_SILENCE_MS};
-use crate::config::Config;
+use crate::config::{Config, Talking};
 use crate::conversation::{CallFault, EndedReason};
 use crate::models::{AssistantInUse, CallerModel};
 use crate::services::Services;
@@ -110,7 +110,7 @@ impl Rehearsal<'_> {
         let Self { call, lease, assistant, admission, run, caller, max_cost_microusd } = self;
         let speech = &services.config().speech;
         let now_ms = services.ports().clock.now_ms();
-        if let Err(why) = speech.transcriber_of(&assistant.voice, &assistant.transcriber) {
+        if let Err(why) = services.config().transcriber_of(Talking::from(&**assistant)) {
             return Ok(unavailable(now_ms, &why));
         }
         let voice = callers_voice(services.config(), &assistant).to_owned();
@@ -126,8 +126,7 @@ impl Rehearsal<'_> {
             &costs,
             max_cost_microusd,
         );
-        let media = LineMedia::on_line(Box::new(SimulatedLine), voice_of(speech, &assistant, RATE));
-        let session = LiveSession {
+        let mut session = LiveSession {
             services: services.clone(),
             call,
             lease,
@@ -138,10 +137,12 @@ impl Rehearsal<'_> {
             max_cost_microusd,
             on_phone: false,
             is_spoken: true,
-            media: Mutex::new(None),
+            media: Mutex::default(),
+            realtime: None,
             run: Some(run),
             admission,
         };
+        let media = LineMedia::on_line(Box::new(SimulatedLine), session.make_voice(RATE));
         let mut held = session.hold(media, &mut socket).await?;
         if let Some(failure) = socket.take_failure(held.ended_reason) {
             held.failure = Some(failure);

@@ -1,5 +1,8 @@
 //! The voice and the ear of a conversation, as its assistant and the operator set them.
+use super::session::LiveSession;
 use crate::base::setting::Secret;
+use crate::config::Talking;
+use crate::models::realtime::{Realtime, RealtimeEar, RealtimeMouth};
 use crate::speech::audio::Rate;
 use crate::speech::end_of_turn::Patience;
 use crate::speech::language::primary_language;
@@ -8,21 +11,46 @@ use crate::speech::settings::{SpeechApi, SpeechCatalog, TONE};
 use crate::speech::synthesizer::Synthesizer;
 use crate::speech::synthesizers::{self, Fallback, SynthesizerSettings};
 use crate::speech::tone::ToneDecoder;
+use crate::speech::transcriber::Transcriber;
 use crate::speech::transcribers::{self, TranscriberKind, TranscriberSettings};
 use crate::speech::voice::{Ear, Mouth, TurnTaking, Voice};
 use crate::storage::snapshots::AssistantSnapshot;
 
-/// The voice of a conversation on a line of this rate. What is not configured any more is replaced by the tone code, which
-/// nobody understands: check [`SpeechCatalog::transcriber_of`] first.
-pub(super) fn voice_of(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Voice {
+/// The voice of a conversation on a line of this rate, and the session of a model that hears and speaks. What is not
+/// configured any more is replaced by the tone code, which nobody understands: check
+/// [`transcriber_of`](crate::config::Config::transcriber_of) first.
+pub(super) fn voice_of(session: &LiveSession, rate: Rate) -> (Voice, Option<Realtime>) {
+    let (config, assistant) = (session.services.config(), &session.assistant);
     let turn_taking = TurnTaking {
         interruptible: assistant.speech.interruptible,
         interruption_words_min: usize::try_from(assistant.speech.interruption_words_min).unwrap_or(0),
         language: assistant.language.clone(),
     };
-    let ear = ear(speech, assistant, rate).unwrap_or_else(|| Ear::Tone(Box::new(ToneDecoder::new(rate))));
-    let mouth = mouth(speech, assistant).unwrap_or(Mouth::Tone);
-    Voice::new(rate, ear, mouth, turn_taking, assistant.record)
+    let realtime = config.realtime_of(assistant, &session.instructions, session.tools());
+    let realtime = realtime.map(|settings| Realtime::new(&settings, rate));
+    let (ear, mouth) = match &realtime {
+        Some(session) => {
+            let mouth = Mouth::Speech(Box::new(RealtimeMouth(session.clone())));
+            match Talking::from(&***assistant).is_realtime() {
+                true => (listening(assistant, rate, Box::new(RealtimeEar(session.clone()))), mouth),
+                false => (Ear::Tone(Box::new(ToneDecoder::new(rate))), mouth),
+            }
+        }
+        None => {
+            let ear = ear(&config.speech, assistant, rate);
+            let mouth = mouth(&config.speech, assistant);
+            (ear.unwrap_or_else(|| Ear::Tone(Box::new(ToneDecoder::new(rate)))), mouth.unwrap_or(Mouth::Tone))
+        }
+    };
+    (Voice::new(rate, ear, mouth, turn_taking, assistant.record), realtime)
+}
+
+/// An ear with this transcriber.
+fn listening(assistant: &AssistantSnapshot, rate: Rate, transcriber: Box<dyn Transcriber>) -> Ear {
+    let default = Patience::default();
+    let (min_ms, max_ms) = (assistant.speech.end_of_turn_min_ms, assistant.speech.end_of_turn_max_ms);
+    let patience = Patience { min_ms, max_ms, unfinished_ms: default.unfinished_ms.max(min_ms), ..default };
+    Ear::Speech(Box::new(Listener::new(rate, transcriber, patience, &assistant.language)))
 }
 
 fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Option<Ear> {
@@ -40,11 +68,7 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
         keyterms: assistant.keyterms.clone(),
         turn_ends_ms: assistant.speech.end_of_turn_max_ms,
     };
-    let default = Patience::default();
-    let (min_ms, max_ms) = (assistant.speech.end_of_turn_min_ms, assistant.speech.end_of_turn_max_ms);
-    let patience = Patience { min_ms, max_ms, unfinished_ms: default.unfinished_ms.max(min_ms), ..default };
-    let transcriber = transcribers::new(kind, settings, rate);
-    Some(Ear::Speech(Box::new(Listener::new(rate, transcriber, patience, &assistant.language))))
+    Some(listening(assistant, rate, transcribers::new(kind, settings, rate)))
 }
 
 fn mouth(speech: &SpeechCatalog, assistant: &AssistantSnapshot) -> Option<Mouth> {

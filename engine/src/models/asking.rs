@@ -3,7 +3,7 @@
 //! Each use has its own type: [`AssistantModel`], [`CallerModel`], [`JudgeModel`], [`Analyst`]. All return [`Answered`] or
 //! a [`ModelFailure`].
 mod analyst;
-mod assistant;
+pub(in crate::models) mod assistant;
 mod attempt;
 mod caller;
 mod judge;
@@ -13,7 +13,7 @@ mod provider;
 mod written;
 
 pub use analyst::Analyst;
-pub use assistant::AssistantModel;
+pub use assistant::{AssistantModel, for_realtime};
 pub use caller::CallerModel;
 pub use judge::JudgeModel;
 pub use outcome::{Answered, FailureCode, ModelFailure, Usage};

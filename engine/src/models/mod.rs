@@ -6,6 +6,7 @@
 mod asking;
 mod in_use;
 pub mod openai;
+pub mod realtime;
 pub mod rules;
 pub(crate) mod settings;
 
@@ -19,7 +20,7 @@ pub use in_use::AssistantInUse;
 
 pub use asking::{
     Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL,
-    Usage, Written,
+    Usage, Written, for_realtime,
 };
 
 /// The input of the simulated caller's model.

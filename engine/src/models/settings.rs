@@ -28,10 +28,8 @@ impl ModelCatalog {
     #[must_use]
     pub fn may_cost(&self, model: &str) -> bool {
         let has_price = |model: &str| {
-            self.settings(model).is_some_and(|settings| {
-                settings.input_microusd_per_1m_tokens.unwrap_or(0) > 0
-                    || settings.output_microusd_per_1m_tokens.unwrap_or(0) > 0
-            })
+            self.settings(model)
+                .is_some_and(|settings| settings.rates().into_iter().flatten().any(|rate| rate > 0))
         };
         let fallback = self.settings(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
         has_price(model) || fallback.iter().any(|model| has_price(model))
@@ -56,17 +54,17 @@ impl ModelCatalog {
         for (model, settings) in &self.models {
             let Some(provider) = provider_of(model).filter(|_| settings.has_price()) else { continue };
             let assumed = self.assumed.entry(provider.to_owned()).or_default();
-            let (input, output) =
-                (settings.input_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens);
-            assumed.input_microusd_per_1m_tokens = assumed.input_microusd_per_1m_tokens.max(input);
-            assumed.output_microusd_per_1m_tokens = assumed.output_microusd_per_1m_tokens.max(output);
+            for (assumed, rate) in assumed.rates_mut().into_iter().zip(settings.rates()) {
+                *assumed = (*assumed).max(rate);
+            }
         }
         for (model, settings) in &mut self.models {
             if let Some(assumed) = provider_of(model).and_then(|provider| self.assumed.get(provider))
                 && !settings.has_price()
             {
-                settings.input_microusd_per_1m_tokens = assumed.input_microusd_per_1m_tokens;
-                settings.output_microusd_per_1m_tokens = assumed.output_microusd_per_1m_tokens;
+                for (rate, assumed) in settings.rates_mut().into_iter().zip(assumed.rates()) {
+                    *rate = assumed;
+                }
             }
         }
     }
@@ -98,8 +96,8 @@ impl ModelCatalog {
 /// A provider of models and voices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelProvider {
-    /// Whether it supports speech in and out over one connection.
-    pub realtime: bool,
+    /// Where it has models that hear and speak (OpenAI's Realtime protocol); `None` if it has none.
+    pub realtime_url: Option<String>,
     /// Its endpoint; `None` for `builtin`, which runs in the engine.
     pub endpoint: Option<Endpoint>,
 }
@@ -113,6 +111,15 @@ pub struct Endpoint {
     pub api_key: Option<Secret>,
 }
 
+impl ModelProvider {
+    /// Whether a model of this name hears and speaks. OpenAI's say so in their names; other servers know theirs.
+    #[must_use]
+    pub fn is_realtime(&self, name: &str) -> bool {
+        let is_openai = self.endpoint.as_ref().is_some_and(|endpoint| endpoint.base_url == OPENAI_BASE_URL);
+        self.realtime_url.is_some() && (!is_openai || name.contains("realtime") || name.contains("audio"))
+    }
+}
+
 /// The operator's settings for one model; all are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -121,25 +128,91 @@ pub struct ModelSettings {
     pub input_microusd_per_1m_tokens: Option<u64>,
     /// Price of a million output tokens, in millionths of a US dollar.
     pub output_microusd_per_1m_tokens: Option<u64>,
+    /// Price of a million input tokens that the provider had cached; the price of others if it has none.
+    pub cached_input_microusd_per_1m_tokens: Option<u64>,
+    /// Price of a million input tokens of audio; the price of text if it has none.
+    pub audio_input_microusd_per_1m_tokens: Option<u64>,
+    /// Price of a million input tokens of audio that the provider had cached; the price of others if it has none.
+    pub cached_audio_input_microusd_per_1m_tokens: Option<u64>,
+    /// Price of a million output tokens of audio; the price of text if it has none.
+    pub audio_output_microusd_per_1m_tokens: Option<u64>,
     /// Bytes of an assistant's knowledge in a request, for models with a small context window.
     pub knowledge_bytes_max: Option<usize>,
     /// Models (`provider/name`) to ask in this order when this one fails.
     pub fallback: Vec<String>,
+    /// For a model that hears and speaks: the model (`provider/name`) that answers in its place what is written, such as
+    /// conversations by text and the analysis of calls.
+    pub text_model: Option<String>,
 }
 
 impl ModelSettings {
     /// Whether a price is set; it may be 0.
     fn has_price(&self) -> bool {
-        self.input_microusd_per_1m_tokens.or(self.output_microusd_per_1m_tokens).is_some()
+        self.rates().iter().any(Option::is_some)
     }
 
     /// The cost of an answer in millionths of a US dollar, rounded up; 0 without rates.
     #[must_use]
     pub fn cost_microusd(&self, input_tokens: u64, output_tokens: u64) -> i64 {
-        let priced = |tokens: u64, rate: Option<u64>| u128::from(tokens) * u128::from(rate.unwrap_or(0));
-        let millionths = priced(input_tokens, self.input_microusd_per_1m_tokens)
-            .saturating_add(priced(output_tokens, self.output_microusd_per_1m_tokens));
+        Self::price(&[
+            (input_tokens, self.input_microusd_per_1m_tokens),
+            (output_tokens, self.output_microusd_per_1m_tokens),
+        ])
+    }
+
+    /// The price of tokens with these rates, rounded up.
+    #[must_use]
+    pub fn price(tokens: &[(u64, Option<u64>)]) -> i64 {
+        let priced = tokens.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(rate.unwrap_or(0)));
+        let millionths = priced.fold(0, u128::saturating_add);
         i64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(INTEGER_MAX).min(INTEGER_MAX)
+    }
+
+    /// The price of cached text.
+    #[must_use]
+    pub fn cached_input(&self) -> Option<u64> {
+        self.cached_input_microusd_per_1m_tokens.or(self.input_microusd_per_1m_tokens)
+    }
+
+    /// The price of audio in.
+    #[must_use]
+    pub fn audio_input(&self) -> Option<u64> {
+        self.audio_input_microusd_per_1m_tokens.or(self.input_microusd_per_1m_tokens)
+    }
+
+    /// The price of cached audio in.
+    #[must_use]
+    pub fn cached_audio_input(&self) -> Option<u64> {
+        self.cached_audio_input_microusd_per_1m_tokens.or_else(|| self.audio_input())
+    }
+
+    /// The price of audio out.
+    #[must_use]
+    pub fn audio_output(&self) -> Option<u64> {
+        self.audio_output_microusd_per_1m_tokens.or(self.output_microusd_per_1m_tokens)
+    }
+
+    fn rates_mut(&mut self) -> [&mut Option<u64>; 6] {
+        [
+            &mut self.input_microusd_per_1m_tokens,
+            &mut self.output_microusd_per_1m_tokens,
+            &mut self.cached_input_microusd_per_1m_tokens,
+            &mut self.audio_input_microusd_per_1m_tokens,
+            &mut self.cached_audio_input_microusd_per_1m_tokens,
+            &mut self.audio_output_microusd_per_1m_tokens,
+        ]
+    }
+
+    /// All its rates.
+    fn rates(&self) -> [Option<u64>; 6] {
+        [
+            self.input_microusd_per_1m_tokens,
+            self.output_microusd_per_1m_tokens,
+            self.cached_input_microusd_per_1m_tokens,
+            self.audio_input_microusd_per_1m_tokens,
+            self.cached_audio_input_microusd_per_1m_tokens,
+            self.audio_output_microusd_per_1m_tokens,
+        ]
     }
 
     /// The most bytes of knowledge in a request.
@@ -166,7 +239,7 @@ pub fn provider_of(model: &str) -> Option<&str> {
 pub(crate) fn read_providers(
     get: impl Fn(&str) -> Option<String>,
 ) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
-    let builtin = ModelProvider { realtime: false, endpoint: None };
+    let builtin = ModelProvider { realtime_url: None, endpoint: None };
     let mut providers = BTreeMap::from([("builtin".to_owned(), builtin)]);
     if let Some(key) = get("SIDETONE_OPENAI_API_KEY") {
         let base_url = get("SIDETONE_OPENAI_BASE_URL").unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
@@ -174,7 +247,12 @@ pub(crate) fn read_providers(
             base_url: base_url_of("SIDETONE_OPENAI_BASE_URL", &base_url)?,
             api_key: Some(api_key("SIDETONE_OPENAI_API_KEY", &key)?),
         };
-        providers.insert("openai".to_owned(), ModelProvider { realtime: true, endpoint: Some(endpoint) });
+        let realtime_url = match get("SIDETONE_OPENAI_REALTIME_URL") {
+            Some(url) => realtime_url("SIDETONE_OPENAI_REALTIME_URL", &url)?,
+            None => endpoint.base_url.clone(),
+        };
+        let openai = ModelProvider { realtime_url: Some(realtime_url), endpoint: Some(endpoint) };
+        providers.insert("openai".to_owned(), openai);
     }
     if let Some(text) = get("SIDETONE_PROVIDERS") {
         providers.extend(further_providers(&text)?);
@@ -188,6 +266,17 @@ struct ProviderSetting {
     base_url: String,
     #[serde(default)]
     api_key: Option<String>,
+    #[serde(default)]
+    realtime_url: Option<String>,
+}
+
+/// A URL of sockets: `wss` and `ws`, or `https` and `http` for the same.
+fn realtime_url(name: &'static str, url: &str) -> Result<String, SettingError> {
+    let url = url.trim();
+    match url.strip_prefix("ws") {
+        Some(rest) => base_url_of(name, &format!("http{rest}")),
+        None => base_url_of(name, url),
+    }
 }
 
 fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
@@ -214,7 +303,9 @@ fn further_providers(text: &str) -> Result<BTreeMap<String, ModelProvider>, Sett
             base_url: base_url_of(NAME, &setting.base_url).map_err(named)?,
             api_key: key.map(|key| api_key(NAME, &key)).transpose().map_err(named)?,
         };
-        providers.insert(name, ModelProvider { realtime: false, endpoint: Some(endpoint) });
+        let url = setting.realtime_url.filter(|url| !url.trim().is_empty());
+        let realtime_url = url.map(|url| realtime_url(NAME, &url)).transpose().map_err(named)?;
+        providers.insert(name, ModelProvider { realtime_url, endpoint: Some(endpoint) });
     }
     Ok(providers)
 }
@@ -236,6 +327,11 @@ pub(crate) fn read_models(
         if !is_remote(model) {
             return Err(wrong(format!("`{model}` is not `provider/name` of a configured provider")));
         }
+        if let Some(text_model) = settings.text_model.as_deref().filter(|text_model| !is_remote(text_model)) {
+            return Err(wrong(format!(
+                "`{text_model}` cannot be the text_model of `{model}`: it must be a model of a configured provider"
+            )));
+        }
         // The rule model is no fallback: it would replace a language model unnoticed.
         for other in &settings.fallback {
             if other == model || !is_remote(other) {
@@ -247,8 +343,7 @@ pub(crate) fn read_models(
         if settings.fallback.len() > MODEL_FALLBACKS_MAX {
             return Err(wrong(format!("`{model}` has more than {MODEL_FALLBACKS_MAX} fallbacks")));
         }
-        let rates = [settings.input_microusd_per_1m_tokens, settings.output_microusd_per_1m_tokens];
-        if rates.into_iter().flatten().any(|rate| rate > INTEGER_MAX.unsigned_abs()) {
+        if settings.rates().into_iter().flatten().any(|rate| rate > INTEGER_MAX.unsigned_abs()) {
             return Err(wrong(format!("`{model}` has a rate above {INTEGER_MAX}")));
         }
     }
@@ -262,6 +357,24 @@ mod tests {
     fn providers(pairs: &[(&str, &str)]) -> Result<BTreeMap<String, ModelProvider>, SettingError> {
         let pairs: BTreeMap<_, _> = pairs.iter().copied().collect();
         read_providers(|name| pairs.get(name).map(|value| (*value).to_owned()))
+    }
+
+    #[test]
+    fn realtime_models_have_an_address() {
+        let openai = |more: &[(&str, &str)]| {
+            let pairs = [&[("SIDETONE_OPENAI_API_KEY", "k")], more].concat();
+            providers(&pairs).map(|mut all| all.remove("openai").unwrap())
+        };
+        let known = openai(&[]).unwrap();
+        assert_eq!(known.realtime_url.as_deref(), Some("https://api.openai.com/v1"));
+        assert!(known.is_realtime("openai/gpt-realtime-2.1") && !known.is_realtime("openai/gpt-5"));
+        let own = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "wss://rt.example/v1/realtime/")]).unwrap();
+        assert_eq!(own.realtime_url.as_deref(), Some("https://rt.example/v1/realtime"));
+        let wrong = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "ftp://rt.example")]).unwrap_err();
+        assert_eq!(wrong.name, "SIDETONE_OPENAI_REALTIME_URL");
+        let text = r#"{"a": {"base_url": "http://a.example", "realtime_url": "ws://a.example/rt"}, "b": {"base_url": "http://b.example"}}"#;
+        let further = providers(&[("SIDETONE_PROVIDERS", text)]).unwrap();
+        assert!(further["a"].is_realtime("a/anything") && !further["b"].is_realtime("b/realtime"));
     }
 
     fn models(text: &str) -> Result<BTreeMap<String, ModelSettings>, SettingError> {
@@ -377,6 +490,8 @@ mod tests {
             r#"{"local/m": {"input_microusd_per_1m_tokens": -1}}"#,
             r#"{"local/m": {"fallback": ["local/m"]}}"#,
             r#"{"local/m": {"fallback": ["builtin/rules"]}}"#,
+            r#"{"local/m": {"text_model": "builtin/rules"}}"#,
+            r#"{"local/m": {"audio_output_microusd_per_1m_tokens": 9007199254740992}}"#,
             r#"{"local/m": {"fallback": ["local/a", "local/b", "local/c", "local/d", "local/e"]}}"#,
         ] {
             assert_eq!(models(text).unwrap_err().name, "SIDETONE_MODELS", "{text}");

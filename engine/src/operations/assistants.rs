@@ -8,6 +8,7 @@ use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
 use crate::conversation::Transfer;
+use crate::models::RULES_MODEL;
 use crate::models::settings::provider_of;
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
 use crate::operations::context::Context;
@@ -147,14 +148,24 @@ impl Resource for Assistant {
         let mut refuse = |field: &str, message: String| problems.push(FieldProblem::new(field, message));
         match provider_of(&draft.model).and_then(|name| config.catalog.providers.get(name)) {
             None => refuse("model", unknown_provider(&draft.model, config)),
-            Some(provider) if draft.pipeline_mode == PipelineMode::Realtime && !provider.realtime => refuse(
-                "pipeline_mode",
-                format!(
-                    "realtime needs a model of a realtime-capable provider, which `{}` is not; use cascading",
-                    draft.model
-                ),
-            ),
+            Some(provider)
+                if draft.pipeline_mode == PipelineMode::Realtime
+                    && draft.model != RULES_MODEL
+                    && !provider.is_realtime(&draft.model) =>
+            {
+                refuse(
+                    "pipeline_mode",
+                    format!(
+                        "realtime needs a model that hears and speaks, which `{}` does not; use cascading",
+                        draft.model
+                    ),
+                )
+            }
             Some(_) => {}
+        }
+        if draft.pipeline_mode == PipelineMode::Realtime && draft.model == RULES_MODEL && draft.voice != TONE
+        {
+            refuse("voice", format!("must be `{TONE}`, which `{RULES_MODEL}` speaks in realtime"));
         }
         let is_builtin = [TONE, BROWSER].contains(&draft.voice.as_str());
         if !is_builtin && config.speech.speaker(&draft.voice).is_none() {

@@ -13,7 +13,7 @@ use crate::base::error::Error;
 use crate::base::ids::{BatchId, JobId, SimulationId};
 use crate::base::limits::{RUNS_QUEUED_MAX, SNAPSHOT_BYTES_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::base::time::Timestamp;
-use crate::config::Config;
+use crate::config::{Config, Talking};
 use crate::live::simulated;
 use crate::operations::checks;
 use crate::operations::context::Context;
@@ -45,7 +45,7 @@ fn check_mode(mode: RunMode, assistant: &AssistantSnapshot, config: &Config) -> 
     if mode == RunMode::Chat {
         return Ok(());
     }
-    let hears = config.speech.transcriber_of(&assistant.voice, &assistant.transcriber);
+    let hears = config.transcriber_of(Talking::from(assistant));
     hears.map(drop).map_err(|why| {
         let message = format!(
             "the assistant cannot talk on a line: {why}. Voice runs need the voice `{TONE}`, or one of a configured provider"

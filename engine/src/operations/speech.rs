@@ -160,7 +160,7 @@ async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut models = Vec::new();
     for (name, provider) in &config.catalog.providers {
         let mut pipeline_modes = vec![PipelineMode::Cascading];
-        if provider.realtime {
+        if provider.realtime_url.is_some() || provider.endpoint.is_none() {
             pipeline_modes.push(PipelineMode::Realtime);
         }
         let model = |model: &str, settings: &ModelSettings| Model {

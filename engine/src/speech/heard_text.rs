@@ -90,10 +90,14 @@ impl SpokenPart {
         if self.is_complete {
             return self.audio_ms;
         }
-        let chars = i64::try_from(self.spoken.text().chars().count()).unwrap_or(i64::MAX);
         // More is to come, however much there is.
-        chars.saturating_mul(CHAR_MS).max(self.audio_ms.saturating_add(1))
+        estimated_ms(self.spoken.text().chars().count()).max(self.audio_ms.saturating_add(1))
     }
+}
+
+/// How long so many characters take.
+pub(super) fn estimated_ms(chars: usize) -> i64 {
+    i64::try_from(chars).unwrap_or(i64::MAX).saturating_mul(CHAR_MS)
 }
 
 /// The position that `part` of `whole` is in the text.

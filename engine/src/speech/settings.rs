@@ -27,7 +27,8 @@ pub const TONE: &str = "builtin/tone";
 /// telephone it is refused.
 pub const BROWSER: &str = "builtin/browser";
 
-const OPENAI_TRANSCRIBER: &str = "openai/gpt-4o-mini-transcribe";
+/// OpenAI's transcriber where none is named.
+pub const OPENAI_TRANSCRIBER: &str = "openai/gpt-4o-mini-transcribe";
 /// Transcribers of assistants that name none and whose voice's provider only speaks: the first whose provider is configured.
 const DEFAULT_TRANSCRIBERS: [&str; 2] = ["deepgram/nova-3", OPENAI_TRANSCRIBER];
 

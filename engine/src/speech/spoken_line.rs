@@ -1,5 +1,5 @@
 //! A line that the assistant speaks: its text in parts, the audio of each, and how much of the text was heard.
-use super::heard_text::{SpokenPart, heard_text};
+use super::heard_text::{SpokenPart, estimated_ms, heard_text};
 use super::player::LineProgress;
 use super::sentence_cutter::SentenceCutter;
 use super::speakable::Speakable;
@@ -22,6 +22,9 @@ pub struct SpokenLine {
     reached: usize,
     /// The audio so far, in ms.
     audio_ms: i64,
+    /// Characters of a text without parts, and whether one of them is a letter or a digit.
+    even_chars: usize,
+    has_even_words: bool,
 }
 
 impl SpokenLine {
@@ -37,7 +40,15 @@ impl SpokenLine {
             words: Vec::new(),
             reached: 0,
             audio_ms: 0,
+            even_chars: 0,
+            has_even_words: false,
         }
+    }
+
+    /// Adds text that passes evenly with the line's audio.
+    pub fn add_even_text(&mut self, text: &str) {
+        self.even_chars += text.chars().count();
+        self.has_even_words |= has_words(text);
     }
 
     /// Adds text that ends with a sentence. Returns the texts to synthesize one after the other; empty ones have nothing to
@@ -56,6 +67,12 @@ impl SpokenLine {
         self.parts.iter().skip(before).map(|part| part.spoken.text())
     }
 
+    /// Whether its text passes evenly with its audio, and has come.
+    #[must_use]
+    pub const fn is_even(&self) -> bool {
+        self.even_chars > 0
+    }
+
     /// The texts to synthesize so far, without those that have nothing to speak.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| part.spoken.text()).filter(|text| !text.trim().is_empty())
@@ -64,7 +81,7 @@ impl SpokenLine {
     /// Whether a voice has something to say of its text so far.
     #[must_use]
     pub fn has_words(&self) -> bool {
-        self.parts.iter().any(|part| has_words(part.spoken.text()))
+        self.has_even_words || self.parts.iter().any(|part| has_words(part.spoken.text()))
     }
 
     /// Whether any audio was made.
@@ -127,7 +144,9 @@ impl SpokenLine {
             return 1_000;
         }
         if self.parts.is_empty() {
-            let permille = progress.heard_ms * 1_000 / progress.audio_ms.max(1);
+            // More audio is to come, however much there is.
+            let expected_ms = if progress.is_complete { 0 } else { estimated_ms(self.even_chars) };
+            let permille = progress.heard_ms * 1_000 / progress.audio_ms.max(expected_ms).max(1);
             return u32::try_from(permille).unwrap_or(0).min(1_000);
         }
         let whole: usize = self.parts.iter().map(|part| part.source.len()).sum();

@@ -1,5 +1,7 @@
 //! Speech synthesis: what every provider's protocol does for [`super`].
+use super::audio::Rate;
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use super::synthesizers;
 use crate::ports::sockets::Movable;
 
 /// Identifies a line being synthesized; counts up within a call.
@@ -20,6 +22,19 @@ pub type LineId = u64;
 /// 5. A [`tick`](Self::tick) before the first line opens the connection ahead of it; [`poll_timeout`](Self::poll_timeout)
 ///    asks for one.
 pub trait Synthesizer: Movable {
+    /// The rate of its audio.
+    fn rate(&self) -> Rate {
+        synthesizers::RATE
+    }
+
+    /// Whether it is itself the model that wrote the text: it is given a line as it was written, and at once.
+    fn speaks_its_own_text(&self) -> bool {
+        false
+    }
+
+    /// How much of a line was heard that is cancelled next, in ms of its audio.
+    fn heard(&mut self, _line: LineId, _heard_ms: i64) {}
+
     /// Text to speak, a part of `line`.
     fn speak(&mut self, now_ms: i64, line: LineId, text: &str);
 
@@ -55,7 +70,7 @@ pub trait Synthesizer: Movable {
 /// What a synthesizer made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SynthesizerEvent {
-    /// Audio of a line at [`synthesizers::RATE`](super::synthesizers::RATE).
+    /// Audio of a line at [`Synthesizer::rate`].
     Audio {
         /// The line.
         line: LineId,
@@ -77,7 +92,7 @@ pub enum SynthesizerEvent {
         /// As for [`WordTime::text_end`].
         text_end: usize,
     },
-    /// A voice failed, and another one went on with the line.
+    /// A voice failed, and another one went on with the line; or it said the line in other words.
     VoiceFailed {
         /// The line.
         line: LineId,

@@ -26,7 +26,6 @@ use super::player::{HeardFrame, LineProgress, Player, PlayerOutput};
 use super::resample::Resampler;
 use super::spoken_line::SpokenLine;
 use super::synthesizer::{LineId, Synthesizer, SynthesizerEvent};
-use super::synthesizers;
 use super::tone::{ToneDecoder, ToneHeard};
 use super::turn_times::TurnClock;
 
@@ -398,6 +397,8 @@ impl Voice {
         for line in std::mem::take(&mut self.lines) {
             self.given.drop_line(line.id);
             if let Mouth::Speech(synthesizer) = &mut self.mouth {
+                let heard_ms = progress.iter().find(|one| one.line == line.id).map_or(0, |one| one.heard_ms);
+                synthesizer.heard(line.id, heard_ms);
                 synthesizer.cancel(now_ms, line.id);
             }
         }
@@ -413,7 +414,8 @@ impl Voice {
             match event {
                 SynthesizerEvent::Audio { line, samples } => {
                     self.turn_clock.audio_arrived(line, now_ms);
-                    self.audio(line, synthesizers::RATE, &samples);
+                    let rate = synthesizer.rate();
+                    self.audio(line, rate, &samples);
                 }
                 SynthesizerEvent::Words { line, words } => self.with_line(line, |line| line.add_words(words)),
                 SynthesizerEvent::PartEnd { line, text_end } => {

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::limits::INTEGER_MAX;
-use crate::models::{Answered, ModelFailure};
+use crate::models::{Answered, ModelFailure, Usage as TokenUsage};
 use crate::storage::calls::Usage;
 
 /// Tokens and money.
@@ -71,6 +71,11 @@ impl Cost {
             Ok(answered) => (answered.usage, answered.cost_microusd),
             Err(failure) => (failure.usage, failure.cost_microusd),
         };
+        Self::of_tokens(usage, microusd)
+    }
+
+    /// The cost of these tokens.
+    pub fn of_tokens(usage: TokenUsage, microusd: i64) -> Self {
         let tokens = |count: u64| i64::try_from(count).unwrap_or(INTEGER_MAX).min(INTEGER_MAX);
         Self {
             input_tokens: tokens(usage.input_tokens),

@@ -3,6 +3,7 @@
 //! text would; recognition understands what the test has announced.
 mod aura;
 mod cartesia;
+pub mod conversation;
 mod elevenlabs;
 mod flux;
 mod listen;
@@ -71,6 +72,24 @@ struct Speaker {
     heard_ms: Vec<i64>,
     has_stopped: bool,
     connections: usize,
+    realtime: RealtimeLog,
+}
+
+/// What a client of a realtime session did.
+#[derive(Debug, Clone, Default)]
+pub struct RealtimeLog {
+    /// Where it truncated audio, in ms.
+    pub truncated_ms: Vec<i64>,
+    /// Items that it created.
+    pub created: Vec<Value>,
+    /// How many items it deleted.
+    pub deleted: usize,
+    /// How many responses it cancelled.
+    pub cancelled: usize,
+    /// Why something was refused.
+    pub refused: Vec<String>,
+    /// How it described the last session.
+    pub session: Value,
 }
 
 impl Said {
@@ -81,6 +100,34 @@ impl Said {
     /// The next utterance with this term; without words if none was announced.
     fn next(&self, term: &str) -> String {
         self.of(term, |speaker| speaker.texts.pop_front()).unwrap_or_default()
+    }
+
+    fn connections_of(&self, term: &str) -> usize {
+        self.of(term, |speaker| speaker.connections)
+    }
+
+    fn described(&self, term: &str, session: &Value) {
+        self.of(term, |speaker| speaker.realtime.session = session.clone());
+    }
+
+    fn truncated(&self, term: &str, ms: i64) {
+        self.of(term, |speaker| speaker.realtime.truncated_ms.push(ms));
+    }
+
+    fn created(&self, term: &str, item: &Value) {
+        self.of(term, |speaker| speaker.realtime.created.push(item.clone()));
+    }
+
+    fn deleted(&self, term: &str) {
+        self.of(term, |speaker| speaker.realtime.deleted += 1);
+    }
+
+    fn cancelled(&self, term: &str) {
+        self.of(term, |speaker| speaker.realtime.cancelled += 1);
+    }
+
+    fn refused(&self, term: &str, why: &str) {
+        self.of(term, |speaker| speaker.realtime.refused.push(why.to_owned()));
     }
 
     /// A connection was opened with this key term, or for this voice.
@@ -176,6 +223,11 @@ impl SpeechServer {
         self.said.of(term, |speaker| speaker.connections)
     }
 
+    /// What the client of a realtime session with this key term did.
+    pub fn realtime(&self, term: &str) -> RealtimeLog {
+        self.said.of(term, |speaker| speaker.realtime.clone())
+    }
+
     /// How much sound each utterance with this key term had that was understood, in ms.
     pub fn heard_ms(&self, term: &str) -> Vec<i64> {
         self.said.of(term, |speaker| speaker.heard_ms.clone())
@@ -210,6 +262,7 @@ fn serve(stream: TcpStream, said: &Said) -> Result<(), Over> {
         "/v1/listen" => listen::run(&mut socket, &opened, said),
         "/v2/listen" => flux::run(&mut socket, &opened, said),
         "/v1/speak" => aura::run(&mut socket, &opened),
+        "/v1/realtime" if opened.query("intent").is_none() => conversation::run(&mut socket, &opened, said),
         "/v1/realtime" => realtime::run(&mut socket, &opened, said),
         "/tts/websocket" => cartesia::run(&mut socket, &opened),
         _ => elevenlabs::run(&mut socket, &opened),

@@ -177,19 +177,34 @@ fn a_model_needs_a_configured_provider() {
 fn realtime_needs_a_provider_that_supports_it() {
     let world = World::new();
     let body = json!({"name": "A", "instructions": "B", "pipeline_mode": "realtime"});
-    world.post("/assistants", body.clone()).refused("validation_failed").naming(&["pipeline_mode"]);
-    let made = world.assistant();
-    world
-        .patch(format!("/assistants/{}", made.id), json!({"pipeline_mode": "realtime"}))
-        .refused("validation_failed")
-        .naming(&["pipeline_mode"]);
+    let made = world.create("/assistants", body.clone());
+    assert_eq!(made["pipeline_mode"], "realtime", "the rule model speaks the tone code");
+    let path = format!("/assistants/{}", made["id"].as_str().unwrap());
+    world.patch(&path, json!({"voice": "builtin/browser"})).refused("validation_failed").naming(&["voice"]);
+    let other = json!({"model": "builtin/anything"});
+    world.patch(&path, other).refused("validation_failed").naming(&["pipeline_mode"]);
 
     let able = World::with_settings(&[("SIDETONE_OPENAI_API_KEY", "sk-test")]);
     let mut body = body;
     body["model"] = "openai/gpt-realtime".into();
-    let made = able.create("/assistants", body);
+    let made = able.create("/assistants", body.clone());
     assert_eq!(made["pipeline_mode"], "realtime");
-    able.patch(format!("/assistants/{}", made.id), json!({"model": "builtin/rules"}))
+    body["model"] = "openai/gpt-5".into();
+    let refused = able.post("/assistants", body);
+    assert!(refused.json.to_string().contains("`openai/gpt-5` does not"), "{}", refused.json);
+    refused.refused("validation_failed").naming(&["pipeline_mode"]);
+    let further = World::with_settings(&[(
+        "SIDETONE_PROVIDERS",
+        r#"{"xai": {"base_url": "https://api.x.ai/v1", "realtime_url": "wss://api.x.ai/v1/realtime"},
+            "groq": {"base_url": "https://api.groq.example/v1"}}"#,
+    )]);
+    let body = |model| json!({"name": "A", "instructions": "B", "pipeline_mode": "realtime", "model": model});
+    further.post("/assistants", body("xai/voice")).created();
+    further.post("/assistants", body("groq/llama")).refused("validation_failed").naming(&["pipeline_mode"]);
+    let models = further.get("/models").ok().json;
+    assert_eq!(models[1]["pipeline_modes"], json!(["cascading"]), "{models}");
+    assert_eq!(models[2]["pipeline_modes"], json!(["cascading", "realtime"]), "{models}");
+    able.patch(format!("/assistants/{}", made.id), json!({"model": "builtin/other"}))
         .refused("validation_failed")
         .naming(&["pipeline_mode"]);
 }

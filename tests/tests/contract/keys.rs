@@ -104,7 +104,7 @@ fn rates_and_models_are_listed() {
     );
     assert_eq!(
         world.get("/models").ok().json,
-        json!([{"model": "builtin/rules", "provider": "builtin", "pipeline_modes": ["cascading"], "default": true,
+        json!([{"model": "builtin/rules", "provider": "builtin", "pipeline_modes": ["cascading", "realtime"], "default": true,
                 "input_microusd_per_1m_tokens": 0, "output_microusd_per_1m_tokens": 0}])
     );
     let more = World::with_settings(&[

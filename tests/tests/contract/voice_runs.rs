@@ -139,6 +139,91 @@ fn written(words: &str, piece_bytes: usize) -> Vec<Result<Bytes, HttpError>> {
     body.as_bytes().chunks(piece_bytes).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect()
 }
 
+/// One assistant with everything it has, and the same suite in both pipelines, without a provider: what is said, which tools
+/// are called and what is judged do not depend on the pipeline.
+#[test]
+fn the_same_suite_passes_in_both_pipelines() {
+    let world = World::with_fakes();
+    let receiver = Receiver::start(ReceiverBehaviour::Status(200));
+    let assistant = world.create(
+        "/assistants",
+        json!({"name": "Shop", "instructions": "Help the shop's customers.", "first_message": "Shop, hello!",
+            "transfers": [{"name": "Sales", "number": "+4930123456"}]}),
+    );
+    let path = format!("/assistants/{}", assistant.id);
+    let hours = world.create(
+        "/knowledge",
+        json!({"name": "Hours", "content": "We open at nine on Saturday. We are closed on Sunday."}),
+    );
+    world.put(format!("{path}/knowledge"), json!({"knowledge_ids": [hours.id]})).ok();
+    let tool = world.create(
+        "/tools",
+        json!({"name": "find_order", "description": "Finds an order.", "url": receiver.url(),
+            "parameters": {"type": "object", "properties": {"order": {"type": "integer"}}}}),
+    );
+    world.put(format!("{path}/tools"), json!({"tool_ids": [tool.id]})).ok();
+    let persona = world.persona();
+    let simulation = |name: &str, instructions: &str, conditions: Value, evaluations: Value| {
+        let scenario = json!({"name": name, "instructions": instructions, "conditions": conditions,
+            "evaluations": evaluations});
+        let scenario = world.create("/simulations/scenarios", scenario);
+        let body =
+            json!({"assistant_id": assistant.id, "persona_id": persona.id, "scenario_id": scenario.id});
+        world.create("/simulations", body).id.clone()
+    };
+    let suite = [
+        simulation(
+            "Hours",
+            "Ask \"When do you open on Saturday?\", then \"Tell me a joke.\"",
+            json!({}),
+            json!([{"kind": "transcript", "role": "assistant", "includes": "at nine on Saturday"}]),
+        ),
+        simulation(
+            "Order",
+            "Say \"Find my order 7, please.\"",
+            json!({"noise_db": -50, "slow_talker": true}),
+            json!([{"kind": "tool_call", "role": "tool", "includes": "find_order"},
+                {"kind": "transcript", "role": "assistant", "includes": "Ok."}]),
+        ),
+        simulation(
+            "Impatience",
+            "Ask \"When do you open on Saturday?\"",
+            json!({"talk_over": 100}),
+            json!([{"kind": "transcript", "role": "user", "includes": "Saturday"}]),
+        ),
+        simulation(
+            "Sales",
+            "Say \"Please transfer me to Sales.\"",
+            json!({}),
+            json!([{"kind": "tool_call", "role": "tool", "includes": "transfer_call"}]),
+        ),
+    ];
+    let results = ["cascading", "realtime"].map(|pipeline| {
+        let revision = world.patch(&path, json!({"pipeline_mode": pipeline})).ok()["revision"].clone();
+        let run = |simulation: &String| {
+            let body = json!({"mode": "voice", "seed": 11});
+            let run = world.create(&format!("/simulations/{simulation}/runs"), body);
+            let run = world.settle(&run.id);
+            assert_eq!(
+                (&run["status"], &run["passed"]),
+                (&json!("completed"), &json!(true)),
+                "{pipeline}: {run}"
+            );
+            assert_eq!(run["assistant_revision"], revision);
+            let row = |row: &Value| json!([row["role"], row["text"], row["interrupted"], row["is_error"]]);
+            let rows: Vec<Value> = run["transcript"].as_array().unwrap().iter().map(row).collect();
+            // The tool takes its time.
+            let has_waited = rows.iter().any(|row| row[1].as_str().unwrap().starts_with("find_order("));
+            let heard =
+                (!has_waited).then(|| (run["call"]["turns"].clone(), sha256(&recording(&world, &run))));
+            (rows, run["evaluations"].clone(), heard)
+        };
+        suite.each_ref().map(run)
+    });
+    assert_eq!(results[0], results[1]);
+    assert_eq!(receiver.count(), 2, "once in each");
+}
+
 #[test]
 fn a_caller_who_talks_over_the_assistant_interrupts_it() {
     let world = World::new();

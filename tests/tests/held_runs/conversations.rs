@@ -54,6 +54,24 @@ fn a_run_with_a_providers_voice_is_spoken_and_passes() {
 }
 
 #[test]
+fn a_realtime_model_is_run_for_real() {
+    let world = World::with_phones();
+    let mut case = Case::new("fake/alto", "live/scribe");
+    case.assistant["model"] = "live/talks".into();
+    case.assistant["pipeline_mode"] = "realtime".into();
+    let answer = format!("You said: {ASKED}");
+    case.scenario["evaluations"][0]["includes"] = answer.as_str().into();
+    let run = case.run(&world);
+    assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(true)), "{run:#}");
+    assert_eq!(texts(&run, "assistant")[..2], [GREETING, &answer], "{run:#}");
+    assert_eq!(texts(&run, "user"), [ASKED, "Goodbye."], "{run:#}");
+    assert!(texts(&run, "system").is_empty(), "no failure: {run:#}");
+    let call = &run["call"];
+    world.expect_replay(&world.get(format!("/calls/{}", call["id"].as_str().unwrap())).ok().json);
+    assert!(call["costs"]["llm_microusd"].as_i64().unwrap() > 1_000, "{call}");
+}
+
+#[test]
 fn providers_with_protocols_of_their_own_are_used_as_in_calls() {
     let world = World::with_phones();
     let run = Case::new("deepgram/aura-2-thalia-en", "deepgram/nova-3").run(&world);

@@ -23,7 +23,7 @@ fn desk(provider: &'static str, model: &str) -> Desk {
 }
 
 /// Listens until so many keys were heard, to the end of the last tone; returns all so far.
-fn hears_keys(person: &Person, keys: usize) -> String {
+pub fn hears_keys(person: &Person, keys: usize) -> String {
     let rate_hz = person.rate_hz();
     person.hear_until("keys", |played| Some(keys_in(played, rate_hz)).filter(|heard| heard.len() >= keys))
 }

@@ -29,6 +29,7 @@ mod inbound;
 mod keys;
 mod media;
 mod outbound;
+mod realtime;
 mod recorded_caller;
 mod recordings;
 mod refused;

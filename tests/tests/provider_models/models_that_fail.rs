@@ -13,6 +13,17 @@ fn temporary_failures_of_a_model_are_retried() {
     }
 }
 
+/// Its sessions are spoken: see the setting `text_model`.
+#[test]
+fn a_realtime_model_leaves_what_is_written_to_another_one() {
+    let fixture = Fixture::new("echo");
+    let realtime = json!({"model": "live/talks", "pipeline_mode": "realtime"});
+    fixture.world.patch(format!("/assistants/{}", fixture.assistant.id), realtime).ok();
+    let run = fixture.run(&["Hello there"]);
+    assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(true)), "{run:#}");
+    assert_eq!(rows(&run["transcript"], "assistant").last().unwrap()["text"], "Hello there");
+}
+
 #[test]
 fn permanent_failures_of_a_model_end_the_run_and_its_call_has_the_fault() {
     for (model, code, fault) in [

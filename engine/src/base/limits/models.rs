@@ -30,6 +30,17 @@ pub const MODEL_CALLS_MAX: usize = 64;
 pub const MODEL_ARGUMENTS_BYTES_MAX: usize = 256 * 1024;
 /// Token limit sent to a model; it includes reasoning tokens.
 pub const MODEL_REPLY_TOKENS_MAX: u32 = 4_096;
+/// The same for a model that hears and speaks: a token is 50 ms of its audio.
+pub const REALTIME_REPLY_TOKENS_MAX: u32 = 2_048;
+/// Audio of one answer of such a model that is played; more is dropped.
+pub const REALTIME_AUDIO_MS_MAX: i64 = 120_000;
+/// Without anything of an answer for so long, the session is given up and opened again.
+pub const REALTIME_RESPONSE_MS: i64 = 10_000;
+/// A session is replaced between two turns when it is that old: OpenAI ends one after 60 minutes.
+pub const REALTIME_SESSION_MS: i64 = 50 * 60_000;
+/// Bytes of an assistant's knowledge that such a model gets: OpenAI takes 16,384 tokens of instructions and tools, and
+/// bills them with every answer.
+pub const REALTIME_KNOWLEDGE_BYTES_MAX: usize = 32 * 1024;
 /// Bytes per token, for estimates when a provider does not report usage. It overestimates rather than underestimates:
 /// plain English has about four bytes per token, Chinese about three.
 pub const MODEL_BYTES_PER_TOKEN: usize = 3;

@@ -1,15 +1,21 @@
 //! The models of a simulation: the caller's, the assistant's and the judge's.
 use super::Started;
 use crate::live::asking::{Asked, Model, ask_assistant};
+use crate::models::realtime::Realtime;
 use crate::models::{AssistantModel, CallerModel, JudgeModel};
 use crate::services::Services;
+use crate::simulation::callers_phone::RATE;
 use crate::simulation::{Input, Simulation, SimulationPart};
+use crate::storage::cost::Cost;
 
 /// One named model for each role.
 pub struct Models<'a> {
     services: &'a Services,
     caller: (&'a str, Model<CallerModel>),
     assistant: (&'a str, &'a Model<AssistantModel>),
+    /// The session inside the process, of a spoken conversation with a realtime assistant. Others that are realtime are held
+    /// for real.
+    realtime: Option<Realtime>,
     judge: (&'a str, Model<JudgeModel>),
 }
 
@@ -20,10 +26,15 @@ impl<'a> Models<'a> {
         let catalog = &services.config().catalog;
         let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
         let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
+        let spoken = Some(assistant).filter(|_| started.is_voice());
+        let realtime = spoken.and_then(|assistant| {
+            services.config().realtime_of(assistant, &assistant.instructions, assistant.specs())
+        });
         Self {
             services,
             caller: (caller, CallerModel::new(catalog, caller, &simulation.scenario)),
             assistant: (&assistant.model, assistant.model()),
+            realtime: realtime.map(|settings| Realtime::new(&settings, RATE)),
             judge: (judge, JudgeModel::new(catalog, judge)),
         }
     }
@@ -55,7 +66,15 @@ impl<'a> Models<'a> {
             }
             SimulationPart::Assistant => {
                 let turn = simulation.assistant_turn();
-                let asked = ask_assistant(self.services, self.assistant.1, &turn, left_microusd, None).await;
+                let asked = match &self.realtime {
+                    Some(realtime) => {
+                        let (answer, _) =
+                            realtime.ask(ports.clock.now_ms(), turn.history.to_vec(), turn.seed);
+                        // It costs nothing.
+                        Asked { answer: answer.await, cost: Cost::default() }
+                    }
+                    None => ask_assistant(self.services, self.assistant.1, &turn, left_microusd, None).await,
+                };
                 asked.map(|reply| Input::AssistantReply { reply })
             }
             SimulationPart::Judge => {

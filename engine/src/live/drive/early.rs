@@ -9,7 +9,9 @@ use crate::base::limits::EARLY_QUESTIONS_MAX;
 use crate::base::text::truncate;
 use crate::conversation::{AssistantReply, Message, TEXT_BYTES_MAX, WaitingFor};
 use crate::live::asking::{Asked, cost_of_dropped};
+use crate::live::peer::PeerEvent;
 use crate::models::{RULES_MODEL, Written};
+use crate::storage::cost::Cost;
 
 /// A question that was asked early.
 pub(super) struct Early<'a> {
@@ -35,17 +37,36 @@ impl Early<'_> {
 }
 
 impl<'a> Drive<'a> {
+    /// Whether the model may be asked before the user's turn has ended for certain.
+    fn may_think_early(&self) -> bool {
+        let assistant = &self.session.assistant;
+        assistant.speech.think_early
+            // It answers at once.
+            && assistant.model != RULES_MODEL
+            && self.conversation.waiting_for() == WaitingFor::User
+            && self.early_questions < EARLY_QUESTIONS_MAX
+            && self.cost_limit().allows(&assistant.model, self.spent)
+    }
+
+    /// A model that hears answers what the user has said before its words are known, unless it is being spoken: then the words
+    /// decide whether they interrupt.
+    pub(super) fn answer_voice(&mut self, event: &PeerEvent) {
+        let Some(realtime) = &self.session.realtime else { return };
+        match event {
+            PeerEvent::VoiceEnded if self.may_think_early() && self.conversation.speaking().is_none() => {
+                self.early_questions += 1;
+                realtime.anticipate(self.now_ms(), self.conversation.history().to_vec());
+            }
+            PeerEvent::VoiceBegan | PeerEvent::Noise | PeerEvent::NotUnderstood => {
+                realtime.forget_anticipated(self.now_ms());
+            }
+            _ => {}
+        }
+    }
+
     /// The user has probably said this.
     pub(super) fn think_early(&mut self, text: String) {
-        let assistant = &self.session.assistant;
-        let limit = self.cost_limit();
-        if !assistant.speech.think_early
-            // It answers at once.
-            || assistant.model == RULES_MODEL
-            || self.conversation.waiting_for() != WaitingFor::User
-            || self.early_questions >= EARLY_QUESTIONS_MAX
-            || !limit.allows(&assistant.model, self.spent)
-        {
+        if !self.may_think_early() {
             return;
         }
         let mut history = self.conversation.history().to_vec();
@@ -64,6 +85,7 @@ impl<'a> Drive<'a> {
         let Some(Early { history, answer }) = self.early.take() else { return };
         self.spent.add(match answer {
             Answer::There(asked, _) => asked.cost,
+            Answer::Awaited(_) if self.session.realtime.is_some() => Cost::default(),
             Answer::Awaited(question) => {
                 let turn = turn_of(self.session, &history, self.conversation.assistant_turn().seed);
                 cost_of_dropped(self.session.assistant.model(), &turn, question.written.bytes())

@@ -1,10 +1,13 @@
 //! Asks the model, and drops what it was asked when the conversation has gone on.
+use futures_util::FutureExt as _;
+
 use super::Drive;
 use crate::conversation::{AssistantReply, AssistantTurn, Input, Message};
 use crate::live::asking::{Asked, ask_assistant, cost_of_dropped};
 use crate::live::session::LiveSession;
 use crate::models::Written;
 use crate::ports::BoxFuture;
+use crate::storage::cost::Cost;
 
 /// A request to the model.
 pub(super) struct Thinking<'a> {
@@ -22,7 +25,9 @@ pub(super) struct Question<'a> {
 impl<'a> Drive<'a> {
     /// Drops the question whose answer is awaited; its cost counts, because the provider has the request.
     pub(super) fn forget_question(&mut self) {
-        if let Some(thinking) = self.thinking.take() {
+        if let Some(thinking) = self.thinking.take()
+            && self.session.realtime.is_none()
+        {
             let turn =
                 turn_of(self.session, self.conversation.history(), self.conversation.assistant_turn().seed);
             let written = thinking.question.written.bytes();
@@ -44,9 +49,15 @@ impl<'a> Drive<'a> {
     /// A request to the model about this history, a copy, because the user may continue while the model responds.
     pub(super) fn question(&self, history: Vec<Message>) -> Question<'a> {
         let session = self.session;
+        let seed = self.conversation.assistant_turn().seed;
+        if let Some(realtime) = &session.realtime {
+            let (answer, written) = realtime.ask(self.now_ms(), history, seed);
+            // What it costs is counted as it goes on.
+            let asked = answer.map(|answer| Asked { answer, cost: Cost::default() });
+            return Question { answer: Box::pin(asked), written };
+        }
         let limit = self.cost_limit();
         let left_microusd = limit.left_microusd(self.spent);
-        let seed = self.conversation.assistant_turn().seed;
         let written = Written::default();
         // Only what is spoken can be used before it is complete.
         let speaks = session.is_spoken.then(|| written.clone());

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::carriers::{MediaError, MediaFormat, MediaMessage};
 use crate::ports::Received;
+use crate::speech::audio::Rate;
 use crate::speech::tone::{MAX_CHARS, ToneEncoder};
 use crate::speech::voice::TurnTaking;
 
@@ -78,7 +79,7 @@ impl MediaCodec for EmptyCodec {
 }
 
 fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> LineSocket<'a> {
-    let voice = |rate| Voice::tone(rate, TurnTaking::default(), false);
+    let voice = Voice::tone(EmptyCodec.format().rate, TurnTaking::default(), false);
     LineMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
 }
 

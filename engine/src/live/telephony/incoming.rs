@@ -3,7 +3,8 @@ use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
-use crate::conversation::EndedReason;
+use crate::config::Talking;
+use crate::conversation::{EndedReason, PipelineMode};
 use crate::live::admission;
 use crate::live::end_call::ended::{self, Declined};
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call};
@@ -56,7 +57,7 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
         Leg::select_by_carrier(provider, &call.carrier_call_id),
         sql!(
             "SELECT n.workspace_id AS workspace_id, a.id AS assistant_id, a.revision AS revision, a.model AS model,
-             a.voice AS voice, a.transcriber AS transcriber FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id
+             a.voice AS voice, a.transcriber AS transcriber, a.pipeline_mode AS pipeline_mode FROM numbers AS n JOIN assistants AS a ON a.id = n.assistant_id
              WHERE n.number = :number AND n.provider = :provider",
             number = &call.to,
             provider = provider.as_str(),
@@ -109,6 +110,7 @@ struct Binding {
     model: String,
     voice: String,
     transcriber: String,
+    pipeline_mode: PipelineMode,
 }
 
 impl Binding {
@@ -120,6 +122,7 @@ impl Binding {
             model: row.text("model")?,
             voice: row.text("voice")?,
             transcriber: row.text("transcriber")?,
+            pipeline_mode: row.word("pipeline_mode")?,
         })
     }
 
@@ -131,7 +134,13 @@ impl Binding {
         is_full: bool,
         budget: Budget,
     ) -> Result<PhoneGrant, Declined> {
-        if let Err(why) = services.config().speech.transcriber_of(&self.voice, &self.transcriber) {
+        let talking = Talking {
+            pipeline_mode: self.pipeline_mode,
+            model: &self.model,
+            voice: &self.voice,
+            transcriber: &self.transcriber,
+        };
+        if let Err(why) = services.config().transcriber_of(talking) {
             let why = format!("The assistant cannot talk on the telephone: {why}");
             return Err(Declined::new(EndedReason::SpeechFailed, Some(why)));
         }

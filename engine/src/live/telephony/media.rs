@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use crate::base::error::{Code, Error};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
+use crate::config::Talking;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::admission::{Admission, Starter, admit};
 use crate::live::assistants::{self, Lookup};
@@ -13,7 +14,6 @@ use crate::live::line_socket::LineMedia;
 use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
 use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::voice_of_call::voice_of;
 use crate::live::{LiveSession, call_journal, socket_origin};
 use crate::models::AssistantInUse;
 use crate::ports::Incoming;
@@ -66,9 +66,7 @@ struct Opened {
 
 impl Opened {
     fn session(self, services: &Services, carrier: &dyn Carrier) -> LiveSession {
-        let voice = |rate| voice_of(&services.config().speech, &self.assistant, rate);
-        let media = Mutex::new(Some(LineMedia::new(carrier.media_codec(), voice)));
-        LiveSession {
+        let mut session = LiveSession {
             services: services.clone(),
             call: self.call,
             lease: self.lease,
@@ -79,10 +77,15 @@ impl Opened {
             max_cost_microusd: self.max_cost_microusd,
             on_phone: true,
             is_spoken: true,
-            media,
+            media: Mutex::default(),
+            realtime: None,
             run: None,
             admission: Arc::new(self.admission),
-        }
+        };
+        let codec = carrier.media_codec();
+        let voice = session.make_voice(codec.format().rate);
+        session.media = Mutex::new(Some(LineMedia::new(codec, voice)));
+        session
     }
 }
 
@@ -158,9 +161,8 @@ async fn open_call(
     let found =
         assistants::current(services, workspace_id, &before.assistant_id, version, &mut admission).await?;
     let assistant = match found {
-        Lookup::Found(assistant) => Some(assistant).filter(|assistant| {
-            services.config().speech.transcriber_of(&assistant.voice, &assistant.transcriber).is_ok()
-        }),
+        Lookup::Found(assistant) => Some(assistant)
+            .filter(|assistant| services.config().transcriber_of(Talking::from(&***assistant)).is_ok()),
         Lookup::Missing => None,
         Lookup::NoRoom => return Ok(None),
     };

@@ -36,6 +36,9 @@ pub struct Target {
 impl ProviderModel {
     /// The model with its fallbacks, if its provider is still configured.
     pub fn new(catalog: &ModelCatalog, model: &str) -> Result<Self, ModelFailure> {
+        // A model that hears and speaks leaves what is written to another one.
+        let model =
+            catalog.settings(model).and_then(|settings| settings.text_model.as_deref()).unwrap_or(model);
         let first = Target::new(catalog, model).ok_or_else(|| ModelFailure::not_configured(model))?;
         let fallback = first.settings.fallback.clone();
         let others = fallback.iter().filter_map(|model| Target::new(catalog, model));

@@ -62,7 +62,7 @@ impl Written {
         self.state().is_cut_short
     }
 
-    pub(super) fn cut_short(&self) {
+    pub(in crate::models) fn cut_short(&self) {
         self.state().is_cut_short = true;
     }
 
@@ -79,13 +79,28 @@ impl Written {
     }
 
     /// The attempt has failed: forgets what it wrote. Returns whether the model may be asked again.
-    pub(super) fn forget(&self) -> bool {
+    pub(in crate::models) fn forget(&self) -> bool {
         let mut state = self.state();
         state.ready.clear();
         if !state.was_taken {
             *state = State { has_begun: state.has_begun, ..State::default() };
         }
         !state.was_taken
+    }
+
+    /// The same by words: what is spoken already waits for no end of a sentence.
+    pub(in crate::models) fn update_words(&self, text: &str) {
+        let mut state = self.state();
+        // Chinese and Japanese have no spaces.
+        let ends_word = |c: char| {
+            c.is_whitespace()
+                || matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
+        };
+        let end = text.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
+        let whole = end.max(state.bytes);
+        let Some(more) = text.get(state.bytes..whole).filter(|more| !more.is_empty()) else { return };
+        state.bytes = whole;
+        state.ready.push_str(more);
     }
 
     /// All that the model has written in this attempt.
@@ -115,6 +130,21 @@ mod tests {
         written.update("We open at nine o'clock. And we close at five in the afternoon. Bye");
         assert_eq!(written.take().as_deref(), Some("And we close at five in the afternoon. "));
         assert_eq!(written.bytes(), 67);
+    }
+
+    #[test]
+    fn words_are_taken_as_they_come() {
+        let written = Written::default();
+        for (text, word) in [
+            ("We", None),
+            ("We open", Some("We ")),
+            ("We open at", Some("open ")),
+            ("We open at ", Some("at ")),
+            ("We open at 十时", Some("十时")),
+        ] {
+            written.update_words(text);
+            assert_eq!(written.take().as_deref(), word, "{text}");
+        }
     }
 
     #[test]

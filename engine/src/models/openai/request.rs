@@ -113,6 +113,13 @@ struct Body<'a> {
 /// An entry of `tools`.
 #[must_use]
 pub fn tool(spec: &ToolSpec) -> JsonText {
+    json!({"type": "function", "function": {
+        "name": spec.name, "description": spec.description, "parameters": parameters_of(spec)}})
+    .into()
+}
+
+/// The schema of a tool's arguments, as OpenAI takes it.
+pub fn parameters_of(spec: &ToolSpec) -> Map<String, Value> {
     let mut parameters = match spec.parameters.parse() {
         Value::Object(schema) => schema,
         _ => Map::new(),
@@ -120,9 +127,7 @@ pub fn tool(spec: &ToolSpec) -> JsonText {
     // OpenAI rejects an object schema without properties; JSON Schema allows it.
     parameters.entry("type").or_insert_with(|| "object".into());
     parameters.entry("properties").or_insert_with(|| json!({}));
-    json!({"type": "function", "function": {
-        "name": spec.name, "description": spec.description, "parameters": parameters}})
-    .into()
+    parameters
 }
 
 #[cfg(test)]

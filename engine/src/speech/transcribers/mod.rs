@@ -28,6 +28,10 @@ mod openai_realtime;
 mod report;
 mod socket_link;
 
+pub(crate) use openai_realtime::{
+    Conversing, OpenaiRealtime, Told, conversation_request, encoded, transcription_of,
+};
+
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -135,7 +139,7 @@ pub fn new(kind: TranscriberKind, settings: TranscriberSettings, line_rate: Rate
         TranscriberKind::Deepgram => Box::new(deepgram::Deepgram::new(&settings, line_rate)),
         TranscriberKind::DeepgramFlux => Box::new(flux::Flux::new(&settings, line_rate)),
         TranscriberKind::OpenaiFile => Box::new(openai_file::OpenaiFile::new(settings, line_rate)),
-        TranscriberKind::OpenaiRealtime => Box::new(openai_realtime::OpenaiRealtime::new(&settings)),
+        TranscriberKind::OpenaiRealtime => Box::new(OpenaiRealtime::new(&settings)),
     }
 }
 

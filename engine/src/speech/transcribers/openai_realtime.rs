@@ -4,6 +4,9 @@
 //! an item with an id, under which the words arrive. Items are matched to utterances by their ids and by
 //! `previous_item_id`, never by the order in which results arrive. Servers of the beta protocol differ in the names of the
 //! session's messages; both are understood.
+//!
+//! The same machine is the ear of a session in which a model also answers ([`OpenaiRealtime::conversing`]): it owns the
+//! connection and the person's utterances, and tells its owner the rest ([`Told`]).
 use std::collections::VecDeque;
 
 use serde_json::Value;
@@ -14,13 +17,17 @@ use super::events::{Events, append_raw, joined, spoken};
 use super::report::Reporter;
 use super::socket_link::{Change, SocketLink, socket_request};
 use super::{TranscriberKind, TranscriberSettings};
-use crate::base::limits::{SPEECH_PRE_ROLL_MS, SPEECH_RESULT_LATE_MS, SPEECH_UTTERANCES_MAX};
+use crate::base::limits::{
+    CLIENT_MESSAGE_BYTES_MAX, SPEECH_PRE_ROLL_MS, SPEECH_RESULT_LATE_MS, SPEECH_UTTERANCES_MAX,
+};
 use crate::base::provider_error::{ErrorClass, ProviderError};
 use crate::speech::audio::Rate;
-use crate::speech::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
+use crate::speech::exchange::{Arrival, ExchangeId, SocketRequest, SpeechFailure, Transmit};
 use crate::speech::transcriber::{Transcriber, TranscriberEvent};
 
 mod wire;
+
+pub(crate) use self::wire::{encoded, transcription as transcription_of};
 
 const KIND: TranscriberKind = TranscriberKind::OpenaiRealtime;
 /// The only rate of linear audio that the protocol knows.
@@ -35,8 +42,50 @@ const COMMIT_MS_MIN: i64 = 200;
 const ITEMS_KEPT: usize = 32;
 /// A longer id is none.
 const ID_BYTES_MAX: usize = 200;
+/// The event id of what describes the session.
+const SESSION: &str = "session";
 
-pub(super) struct OpenaiRealtime {
+/// A session in which a model also answers.
+pub(crate) struct Conversing {
+    /// The socket; `None` where the base URL is none.
+    pub(crate) request: Option<SocketRequest>,
+    /// The `session.update` that describes the session, with the event id `session`.
+    pub(crate) update: String,
+    /// The rate of the audio: mu-law at 8 kHz, linear at 24 kHz.
+    pub(crate) rate: Rate,
+}
+
+/// What such a session tells its owner.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// It is open, and empty.
+    Opened,
+    /// It broke, and is being opened again.
+    Lost,
+    /// It cannot be opened for now, or, if the failure is not temporary, ever.
+    Over(SpeechFailure),
+    /// A message that is not about what the person says.
+    Message(String),
+    /// An item with words of the person.
+    Understood {
+        /// The item's id.
+        item: String,
+        /// Its words; empty if it has none.
+        words: String,
+    },
+}
+
+/// The socket of a session with this model.
+pub(crate) fn conversation_request(settings: &TranscriberSettings, model: &str) -> Option<SocketRequest> {
+    socket_request(settings, "/realtime", &[("model", model.to_owned())], "Bearer")
+}
+
+/// The words of an item that the server heard and did not transcribe: the model has heard them.
+pub(crate) const NOT_TRANSCRIBED: &str = "(not transcribed)";
+/// How long after the end of an utterance its words are awaited, if the server has heard it: an answer waits for them.
+const TRANSCRIBED_MS: i64 = 4_000;
+
+pub(crate) struct OpenaiRealtime {
     link: SocketLink,
     log: AudioLog,
     events: Events,
@@ -52,6 +101,8 @@ pub(super) struct OpenaiRealtime {
     done_items: VecDeque<String>,
     is_closing: bool,
     billed_samples: u64,
+    /// Of a session in which a model also answers.
+    told: Option<VecDeque<Told>>,
 }
 
 struct Utterance {
@@ -71,7 +122,7 @@ struct Utterance {
 }
 
 impl OpenaiRealtime {
-    pub(super) fn new(settings: &TranscriberSettings) -> Self {
+    pub(crate) fn new(settings: &TranscriberSettings) -> Self {
         // OpenAI refuses a model beside the intent; compatible servers need it there.
         let mut query = vec![("intent", "transcription".to_owned())];
         let is_openai = url::Url::parse(&settings.base_url).is_ok_and(|url| {
@@ -94,6 +145,75 @@ impl OpenaiRealtime {
             done_items: VecDeque::new(),
             is_closing: false,
             billed_samples: 0,
+            told: None,
+        }
+    }
+
+    /// The ear of a session in which a model also answers.
+    pub(crate) fn conversing(settings: &TranscriberSettings, conversing: Conversing) -> Self {
+        let Conversing { request, update, rate } = conversing;
+        let link = SocketLink::new(Reporter::labelled("the realtime model", settings), request, None)
+            .with_messages_up_to(CLIENT_MESSAGE_BYTES_MAX);
+        Self {
+            link,
+            log: AudioLog::new(rate),
+            session: update,
+            beta_session: String::new(),
+            told: Some(VecDeque::new()),
+            ..Self::new(settings)
+        }
+    }
+
+    /// What the session told next.
+    pub(crate) fn poll_told(&mut self) -> Option<Told> {
+        self.told.as_mut()?.pop_front()
+    }
+
+    /// Sends a message if the session is open.
+    pub(crate) fn send(&mut self, now_ms: i64, text: String) {
+        self.link.send_text(now_ms, text);
+    }
+
+    /// Opens the session if it is not, and no attempt is under way.
+    pub(crate) fn want(&mut self, now_ms: i64) {
+        self.link.try_again(now_ms);
+    }
+
+    /// Opens another session in place of this one, which serves no more.
+    pub(crate) fn replace(&mut self, now_ms: i64, why: &SpeechFailure) {
+        let change = self.link.broke(now_ms, why.clone());
+        self.changed(now_ms, change);
+    }
+
+    /// Opens another session in place of this one, which is old.
+    pub(crate) fn renew(&mut self, now_ms: i64) {
+        self.link.renew(now_ms);
+        self.changed(now_ms, Change::Lost);
+    }
+
+    /// Why no session will ever be open.
+    pub(crate) fn ended(&self) -> Option<&SpeechFailure> {
+        self.link.ended()
+    }
+
+    /// Whether nothing that the person said waits for its words.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.utterances.is_empty()
+    }
+
+    /// An error in the provider's words, for the assistant's owner.
+    pub(crate) fn failure(&self, error: &Value) -> SpeechFailure {
+        self.link.reporter.message(error)
+    }
+
+    /// A failure of the provider.
+    pub(crate) fn disturbed(&self, what: &str) -> SpeechFailure {
+        self.link.reporter.disturbed(what, "")
+    }
+
+    fn tell(&mut self, told: Told) {
+        if let Some(waiting) = &mut self.told {
+            waiting.push_back(told);
         }
     }
 
@@ -131,16 +251,14 @@ impl OpenaiRealtime {
                 let to = until.min(utterance.sent_to + chunk_max);
                 let samples = self.log.read(utterance.sent_to, to);
                 self.billed_samples += samples.len() as u64;
-                self.link.send_text(now_ms, wire::appended(&samples));
+                self.link.send_text(now_ms, wire::appended(&samples, self.log.rate()));
                 utterance.sent_to = to;
             }
             let Some(end) = utterance.end else { continue };
             let missing = least.saturating_sub(end.saturating_sub(utterance.start));
             if missing > 0 {
-                self.link.send_text(
-                    now_ms,
-                    wire::appended(&vec![0; usize::try_from(missing).unwrap_or_default()]),
-                );
+                let silence = vec![0; usize::try_from(missing).unwrap_or_default()];
+                self.link.send_text(now_ms, wire::appended(&silence, self.log.rate()));
             }
             self.link.send_text(now_ms, wire::commit(utterance.number));
             utterance.asked_ms = Some(now_ms);
@@ -151,6 +269,7 @@ impl OpenaiRealtime {
         match change {
             Change::Opened => {
                 self.link.send_text(now_ms, self.session.clone());
+                self.tell(Told::Opened);
                 let start = self.log.start();
                 for utterance in &mut self.utterances {
                     utterance.start = utterance.start.max(start);
@@ -165,6 +284,7 @@ impl OpenaiRealtime {
             }
             Change::Text(text) => self.read(now_ms, &text),
             Change::Lost => {
+                self.tell(Told::Lost);
                 for utterance in self.utterances.iter_mut().filter(|utterance| utterance.result.is_none()) {
                     utterance.asked_ms = None;
                     utterance.item = None;
@@ -173,7 +293,10 @@ impl OpenaiRealtime {
                 }
                 self.done_items.clear();
             }
-            Change::Over(failure) => self.fail_all(&failure),
+            Change::Over(failure) => {
+                self.fail_all(&failure);
+                self.tell(Told::Over(failure));
+            }
             Change::Closed { .. } => {
                 if let Some(failure) = self.link.ended().cloned() {
                     self.fail_all(&failure);
@@ -190,12 +313,18 @@ impl OpenaiRealtime {
             return;
         };
         self.link.worked();
+        let is_conversation = self.told.is_some();
+        if is_conversation && message.kind.starts_with("response.") {
+            return self.tell(Told::Message(text.to_owned()));
+        }
         let name = message.kind.strip_prefix("conversation.item.input_audio_transcription.");
         match (message.kind.as_str(), name) {
             ("transcription_session.created", _) => {
                 self.link.send_text(now_ms, self.beta_session.clone());
             }
             ("error", _) => self.error(now_ms, message.error.unwrap_or_default()),
+            // In a conversation, most items are others.
+            ("conversation.item.added" | "conversation.item.created", _) if is_conversation => {}
             // GA says `added`, beta `created`; all of them tell where an item belongs.
             ("input_audio_buffer.committed" | "conversation.item.added" | "conversation.item.created", _) => {
                 self.item(&message);
@@ -221,7 +350,8 @@ impl OpenaiRealtime {
             }
             (_, Some("failed")) => {
                 let failure = self.link.reporter.message(&message.error.clone().unwrap_or_default());
-                self.finish_item(&message, Err(failure));
+                let lost = if is_conversation { Ok(NOT_TRANSCRIBED.to_owned()) } else { Err(failure) };
+                self.finish_item(&message, lost);
             }
             _ => {}
         }
@@ -267,10 +397,17 @@ impl OpenaiRealtime {
         let done = utterance.item.take();
         let so_far = std::mem::take(&mut utterance.text);
         // Words that were heard stay when the end has none.
-        match result.map(|words| if words.is_empty() { spoken(&so_far) } else { words }) {
+        let result = result.map(|words| if words.is_empty() { spoken(&so_far) } else { words });
+        let understood = result.as_ref().ok().zip(done.as_ref());
+        let understood =
+            understood.map(|(words, item)| Told::Understood { item: item.clone(), words: words.clone() });
+        match result {
             Ok(words) if utterance.asked_ms.is_none() => utterance.before = joined(&utterance.before, &words),
             Ok(words) => utterance.result = Some(Ok(joined(&utterance.before, &words))),
             Err(failure) => utterance.result = Some(Err(failure)),
+        }
+        if let Some(understood) = understood {
+            self.tell(understood);
         }
         self.done_items.extend(done);
         while self.done_items.len() > ITEMS_KEPT {
@@ -293,9 +430,19 @@ impl OpenaiRealtime {
             return;
         }
         let told = ProviderError::read(&error, None);
+        if self.told.is_some()
+            && (event != SESSION && told.class() == ErrorClass::Request || is_idle_cancel(&told))
+        {
+            // About something else that its owner has sent. A session that has expired is opened again.
+            if code != "session_expired" {
+                return self.tell(Told::Message(format!(r#"{{"type":"error","error":{error}}}"#)));
+            }
+        }
         // A beta server does not know our first description of the session.
-        let is_harmless =
-            told.class() == ErrorClass::Request && !told.is_unknown_model() && code != "session_expired";
+        let is_harmless = self.told.is_none()
+            && told.class() == ErrorClass::Request
+            && !told.is_unknown_model()
+            && code != "session_expired";
         if !is_harmless {
             let failure = self.link.reporter.message(&error);
             let change = self.link.broke(now_ms, failure);
@@ -329,16 +476,30 @@ impl OpenaiRealtime {
         self.settle();
     }
 
+    /// In a conversation, the item of the oldest utterance without a result: the server has heard it.
+    fn heard_item(&self) -> Option<Message> {
+        let first = self.utterances.iter().find(|utterance| utterance.result.is_none())?;
+        self.told.as_ref()?;
+        Some(Message::about(first.item.clone()?))
+    }
+
     /// When the oldest utterance without a result must have it. One whose words are coming has longer.
     fn due(&self) -> Option<i64> {
         let first = self.utterances.iter().find(|utterance| utterance.result.is_none())?;
-        Some(first.asked_ms? + if first.text.is_empty() { 1 } else { 2 } * SPEECH_RESULT_LATE_MS)
+        let wait_ms =
+            if self.told.is_some() && first.item.is_some() { TRANSCRIBED_MS } else { SPEECH_RESULT_LATE_MS };
+        Some(first.asked_ms? + if first.text.is_empty() { 1 } else { 2 } * wait_ms)
     }
+}
+
+/// Cancelling what is over already; xAI says so in a text without a code.
+fn is_idle_cancel(error: &ProviderError) -> bool {
+    error.message.starts_with("Cancellation failed")
 }
 
 impl Transcriber for OpenaiRealtime {
     fn rate(&self) -> Rate {
-        RATE
+        self.log.rate()
     }
 
     fn has_words_meanwhile(&self) -> bool {
@@ -423,6 +584,9 @@ impl Transcriber for OpenaiRealtime {
             // The words came, and their end did not.
             first.result = Some(Ok(joined(&first.before, &spoken(&first.text))));
             self.done_items.extend(first.item.take());
+            self.settle();
+        } else if let Some(item) = self.heard_item() {
+            self.finish_item(&item, Ok(NOT_TRANSCRIBED.to_owned()));
             self.settle();
         } else {
             let failure = self.link.reporter.disturbed("did not answer in time", "");

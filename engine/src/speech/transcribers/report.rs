@@ -27,9 +27,14 @@ const ACCOUNT_PROBLEMS: [&str; 6] = [
 
 impl Reporter {
     pub(super) fn new(kind: TranscriberKind, settings: &TranscriberSettings) -> Self {
+        Self::labelled(kind.label(), settings)
+    }
+
+    /// With another name in messages.
+    pub(super) fn labelled(label: &'static str, settings: &TranscriberSettings) -> Self {
         let url = url::Url::parse(&settings.base_url).ok();
         let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default().to_owned();
-        Self { label: kind.label(), hidden: [settings.api_key.reveal().to_owned(), host] }
+        Self { label, hidden: [settings.api_key.reveal().to_owned(), host] }
     }
 
     /// The provider's own words.

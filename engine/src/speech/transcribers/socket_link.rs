@@ -66,6 +66,7 @@ pub(super) struct SocketLink {
     failures: usize,
     unreadable: u32,
     sent_ms: i64,
+    message_bytes_max: usize,
     transmits: VecDeque<Transmit>,
 }
 
@@ -91,8 +92,21 @@ impl SocketLink {
             failures: 0,
             unreadable: 0,
             sent_ms: 0,
+            message_bytes_max: SPEECH_MESSAGE_BYTES_MAX,
             transmits: VecDeque::new(),
         }
+    }
+
+    /// The same with another limit of a message's size.
+    pub(super) const fn with_messages_up_to(mut self, bytes: usize) -> Self {
+        self.message_bytes_max = bytes;
+        self
+    }
+
+    /// Opens another connection in place of this one, which has not failed.
+    pub(super) fn renew(&mut self, now_ms: i64) {
+        self.drop_connection();
+        self.connect(now_ms);
     }
 
     /// Opens the connection for the first time.
@@ -209,7 +223,7 @@ impl SocketLink {
                 }
                 let text = match message {
                     SocketMessage::Text(text) => text,
-                    SocketMessage::Binary(bytes) if bytes.len() > SPEECH_MESSAGE_BYTES_MAX => {
+                    SocketMessage::Binary(bytes) if bytes.len() > self.message_bytes_max => {
                         return Some(self.too_large(now_ms));
                     }
                     SocketMessage::Binary(bytes) => match String::from_utf8(bytes.into()) {
@@ -217,7 +231,7 @@ impl SocketLink {
                         Err(_) => return self.unreadable(now_ms),
                     },
                 };
-                if text.len() > SPEECH_MESSAGE_BYTES_MAX {
+                if text.len() > self.message_bytes_max {
                     Some(self.too_large(now_ms))
                 } else {
                     Some(Change::Text(text))

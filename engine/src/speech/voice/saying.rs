@@ -36,6 +36,7 @@ impl Voice {
                     self.given.drop_line(open.id);
                     synthesizer.cancel(now_ms, open.id);
                 }
+                _ if synthesizer.speaks_its_own_text() => synthesizer.finish(now_ms, open.id),
                 _ => self.given.end(open.id),
             },
         }
@@ -64,8 +65,13 @@ impl Voice {
         match &mut self.mouth {
             // A message of the tone code is sent as a whole.
             Mouth::Tone => open.tone_text.push_str(text),
-            Mouth::Speech(_) => {
+            Mouth::Speech(synthesizer) => {
                 let Some(line) = self.lines.iter_mut().find(|line| line.id == open.id) else { return };
+                if synthesizer.speaks_its_own_text() {
+                    line.add_even_text(text);
+                    synthesizer.speak(now_ms, open.id, text);
+                    return self.synthesized(now_ms);
+                }
                 let texts = line.add_text(text, &self.turn_taking.language);
                 for spoken in texts.filter(|spoken| !spoken.trim().is_empty()) {
                     self.given.text(open.id, spoken);

@@ -12,7 +12,10 @@ const UNVOICED_LINES_MAX: u32 = 2;
 impl Voice {
     /// Gives the last line to its voice again after a moment, under a new id, if that may help. Whether it does.
     pub(super) fn try_again(&mut self, now_ms: i64, line: LineId, failure: &SpeechFailure) -> bool {
-        let may_help = |last: &&mut SpokenLine| last.id == line && !last.has_audio() && !last.is_tried_again;
+        // A voice that made the text itself has tried again.
+        let may_help = |last: &&mut SpokenLine| {
+            last.id == line && !last.has_audio() && !last.is_tried_again && !last.is_even()
+        };
         // A second line without a sound is the last.
         let is_first = self.unvoiced_lines + 1 < UNVOICED_LINES_MAX && failure.is_temporary;
         let Some(last) = self.lines.back_mut().filter(may_help).filter(|_| is_first) else { return false };

@@ -52,6 +52,10 @@ pub(super) struct State {
     pub(super) problems: Vec<String>,
     /// Number of messages from the service.
     pub(super) messages: usize,
+    /// When each frame of the person was sent.
+    pub(super) sent_at: Vec<Instant>,
+    /// When audio arrived.
+    pub(super) arrived_at: Vec<Instant>,
 }
 
 enum LineCommand {
@@ -86,7 +90,14 @@ impl Line {
         let socket = connect(address, path, headers)?;
         let (orders, to_do) = channel();
         let speaker = Speaker::new(media.rate_hz(), pace, Instant::now());
-        let state = Mutex::new(State { speaker, closed: None, problems: Vec::new(), messages: 0 });
+        let state = Mutex::new(State {
+            speaker,
+            closed: None,
+            problems: Vec::new(),
+            messages: 0,
+            sent_at: Vec::new(),
+            arrived_at: Vec::new(),
+        });
         let shared = Arc::new(Shared { state, changed: Condvar::new(), media: Mutex::new(media) });
         let frame = Duration::from_secs_f64(0.020 / pace);
         let ours = shared.clone();
@@ -314,6 +325,7 @@ impl End {
             }
             frame.resize(frame_samples, 0);
             let message = self.shared.media().audio(&frame);
+            self.shared.lock().sent_at.push(Instant::now());
             self.send(message);
             self.next = Some(due + self.frame);
         }
@@ -349,6 +361,7 @@ impl End {
         let mut answers = Vec::new();
         match read {
             Ok(FromService::Audio(samples)) => {
+                state.arrived_at.push(now);
                 state.speaker.audio(samples, now);
                 if state.speaker.waiting() > Duration::from_millis(BUFFER_MS_MAX) {
                     state.problems.push("more audio at once than a carrier buffers".to_owned());

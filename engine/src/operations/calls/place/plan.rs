@@ -8,6 +8,8 @@ use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
+use crate::config::Talking;
+use crate::conversation::PipelineMode;
 use crate::live::admission;
 use crate::live::telephony::callbacks;
 use crate::live::telephony::leg::Room;
@@ -24,7 +26,7 @@ use crate::storage::spending::{self, Budget, PhoneGrant};
 pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
-            "SELECT id, revision, model, voice, transcriber FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            "SELECT id, revision, model, voice, transcriber, pipeline_mode FROM assistants WHERE workspace_id = :ws AND id = :assistant",
             assistant = &body.assistant_id,
         ),
         sql!(
@@ -58,6 +60,7 @@ pub(super) struct Assistant {
     pub(super) model: String,
     pub(super) voice: String,
     transcriber: String,
+    pipeline_mode: PipelineMode,
 }
 
 /// A call that can be placed.
@@ -78,8 +81,9 @@ impl<'a> Plan<'a> {
         let assistant = assistant.first().map(Assistant::read).transpose()?;
         match &assistant {
             None => problems.push(Error::field("assistant_id", "is not an assistant of this workspace")),
-            Some(Assistant { voice, transcriber, .. }) => {
-                if let Err(why) = services.config().speech.transcriber_of(voice, transcriber) {
+            Some(Assistant { model, voice, transcriber, pipeline_mode, .. }) => {
+                let talking = Talking { pipeline_mode: *pipeline_mode, model, voice, transcriber };
+                if let Err(why) = services.config().transcriber_of(talking) {
                     let message = format!("has a voice that cannot be used on the telephone: {why}");
                     problems.push(Error::field("assistant_id", message));
                 }
@@ -159,6 +163,7 @@ impl Assistant {
             model: row.text("model")?,
             voice: row.text("voice")?,
             transcriber: row.text("transcriber")?,
+            pipeline_mode: row.word("pipeline_mode")?,
         })
     }
 }

@@ -110,6 +110,18 @@ impl Phone {
         self.line().look(|state| state.speaker.heard().to_vec())
     }
 
+    /// When each frame of the person was sent, silence included.
+    #[track_caller]
+    pub fn sent_at(&self) -> Vec<Instant> {
+        self.line().look(|state| state.sent_at.clone())
+    }
+
+    /// When audio of the service arrived.
+    #[track_caller]
+    pub fn arrived_at(&self) -> Vec<Instant> {
+        self.line().look(|state| state.arrived_at.clone())
+    }
+
     /// Listens for this long and returns the audio played in that time.
     #[track_caller]
     pub fn heard_for(&self, ms: u64) -> Vec<i16> {
