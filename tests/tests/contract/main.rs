@@ -68,5 +68,6 @@ mod tools;
 mod transfers;
 mod unread;
 mod voice_runs;
+mod voicemail;
 mod webhook_changes;
 mod webhooks;

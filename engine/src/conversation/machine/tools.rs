@@ -136,8 +136,8 @@ impl Conversation {
     }
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        // After the end, only keys have a result.
-        let is_over = self.ended().is_some();
+        // After the end, only keys have a result. No machine waits for an answer about one.
+        let is_over = self.ended().is_some() || self.state == State::Mailbox;
         if self.state != State::Calling && !is_over {
             return;
         }

@@ -139,6 +139,8 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         filler: String::new(),
+        keys: false,
+        voicemail: None,
     }
 }
 
@@ -166,7 +168,7 @@ fn answers(call: &mut Conversation, text: &str, calls: &[ToolRequest]) -> Vec<St
         match output {
             Output::Say { text } => said.push(text),
             Output::CallTool { id, .. } => panic!("{id} is sent"),
-            Output::AskModel { .. } | Output::Ended { .. } => {}
+            Output::AskModel { .. } | Output::PressKeys { .. } | Output::Hush | Output::Ended { .. } => {}
         }
     }
     said

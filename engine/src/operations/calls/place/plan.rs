@@ -8,6 +8,7 @@ use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
+use crate::conversation::Voicemail;
 use crate::live::telephony::callbacks;
 use crate::live::telephony::leg::Room;
 use crate::operations::context::Context;
@@ -15,6 +16,7 @@ use crate::operations::validate;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::column::Column;
 use crate::storage::events;
 use crate::storage::fault::Fault;
 use crate::storage::spending::{self, Budget, PhoneGrant};
@@ -23,7 +25,7 @@ use crate::storage::spending::{self, Budget, PhoneGrant};
 pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
-            "SELECT id, revision, model, voice, transcriber FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            "SELECT id, revision, model, voice, transcriber, voicemail FROM assistants WHERE workspace_id = :ws AND id = :assistant",
             assistant = &body.assistant_id,
         ),
         sql!(
@@ -57,6 +59,7 @@ pub(super) struct Assistant {
     pub(super) model: String,
     pub(super) voice: String,
     transcriber: String,
+    pub(super) voicemail: Option<Voicemail>,
 }
 
 /// A call that can be placed.
@@ -157,6 +160,7 @@ impl Assistant {
             model: row.text("model")?,
             voice: row.text("voice")?,
             transcriber: row.text("transcriber")?,
+            voicemail: Column::read(row, "voicemail")?,
         })
     }
 }
