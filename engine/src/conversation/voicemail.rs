@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::base::limits::VOICEMAIL_MESSAGE_CHARS_MAX;
 
 crate::words! {
-    /// What the assistant does with an answering machine.
+    /// What the assistant does with a machine.
     json VoicemailAction {
         /// It ends the call.
         HangUp = "hang_up",
-        /// It says its message once the machine's greeting is over, and ends the call.
+        /// It says `message` after the greeting, and ends the call.
         LeaveMessage = "leave_message",
     }
 }
@@ -29,9 +29,9 @@ crate::words! {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Voicemail {
-    /// `hang_up` ends the call. `leave_message` says `message` after the greeting of the machine, and then ends it.
+    /// What it does.
     pub action: VoicemailAction,
-    /// What the assistant says to the machine; needed for `leave_message`.
+    /// What it says to the machine; needed for `leave_message`.
     #[serde(default)]
     #[schemars(length(max = VOICEMAIL_MESSAGE_CHARS_MAX))]
     pub message: String,

@@ -100,7 +100,8 @@ fn a_machine_is_hung_up_on(provider: &'static str) {
     person.hears_somebody();
     person.detects(Answerer::Machine);
     // Carriers repeat themselves.
-    person.status_again(person.sent() - 1);
+    let last = person.sent() - 1;
+    person.status_again(last);
     person.was_hung_up();
     let call = is_voicemail(&desk, &id);
     let [greeting, note] = call["transcript"].as_array().unwrap().as_slice() else { panic!("{call}") };
@@ -117,7 +118,8 @@ fn a_message_is_left_after_the_greeting(provider: &'static str) {
     if provider != "plivo" {
         assert!(!texts(&desk.call(&id), "assistant").contains(&MESSAGE), "its greeting goes on");
         person.detects(Answerer::GreetedMachine);
-        person.status_again(person.sent() - 1);
+        let last = person.sent() - 1;
+        person.status_again(last);
     }
     assert_eq!(person.hears(), MESSAGE);
     person.was_hung_up();

@@ -246,10 +246,10 @@ impl Phone {
     pub fn detects_for_nobody(&mut self, answerer: Answerer) {
         let known = self.call.clone();
         (self.call.carrier_call_id, self.call.other_id) = super::numbers::ids(self.server.provider());
-        self.call.detection = known.detection.clone().map(|detection| {
-            let url = detection.url.split('?').next().unwrap_or_default().to_owned();
-            Detection { url, ..detection }
-        });
+        let plain = |url: &str| url.split('?').next().unwrap_or_default().to_owned();
+        self.call.status_url = plain(&known.status_url);
+        self.call.detection =
+            known.detection.clone().map(|detection| Detection { url: plain(&detection.url), ..detection });
         self.detects(answerer);
         self.call = known;
     }
