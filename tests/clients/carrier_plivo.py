@@ -50,12 +50,12 @@ def tampered(sample):
     yield "scheme", {"url": sample["url"].replace("https://", "http://")}
     if sample["method"] == "POST":
         yield "value", {"params": {**params, "CallStatus": "ringin"}}
-        yield "more", {"params": {**params, "Machine": "true"}}
+        yield "more", {"params": {**params, "Digits": "1"}}
         yield "less", {"params": {name: value for name, value in params.items() if name != "Event"}}
         yield "method", {"method": "GET"}
     else:
         yield "value", {"url": changed_query(sample["url"], lambda pairs: [(n, v + "1") for n, v in pairs])}
-        yield "more", {"url": changed_query(sample["url"], lambda pairs: [*pairs, ("Machine", "true")])}
+        yield "more", {"url": changed_query(sample["url"], lambda pairs: [*pairs, ("Digits", "1")])}
         yield "less", {"url": changed_query(sample["url"], lambda pairs: pairs[:-1])}
 
 
@@ -144,22 +144,23 @@ def requests():
     rest.API_VOICE_BASE_URI = f"http://127.0.0.1:{server.server_port}/v1/Account"
     client = plivo.RestClient(samples["auth_id"], TOKEN)
 
-    order = ours["create"]["body"]
-    given = {name: value for name, value in order.items() if name not in ("from", "to")}
-    client.calls.create(from_=order["from"], to_=order["to"], **given)
+    for order in (ours["create"]["body"], ours["create_detecting"]["body"]):
+        given = {name: value for name, value in order.items() if name not in ("from", "to")}
+        client.calls.create(from_=order["from"], to_=order["to"], **given)
     client.calls.hangup(ours["call_id"])
     client.calls.cancel(ours["call_id"])
     transfer = ours["transfer"]["body"]
     client.calls.transfer(ours["call_id"], **transfer)
     server.shutdown()
 
-    check(len(Plivo.seen), 4, "requests of the SDK")
-    for name, (method, path, headers, body) in zip(("create", "hang_up", "cancel", "transfer"), Plivo.seen):
+    names = ("create", "create_detecting", "hang_up", "cancel", "transfer")
+    check(len(Plivo.seen), len(names), "requests of the SDK")
+    for name, (method, path, headers, body) in zip(names, Plivo.seen):
         mine = ours[name]
         check((mine["method"], urlsplit(mine["url"]).path), (method, path), name)
         check(mine["headers"]["authorization"], headers["authorization"], f"{name}, credentials")
         check(urlsplit(mine["url"]).query, "", f"{name}, query")
-        if name == "create":
+        if name.startswith("create"):
             check(mine["headers"]["content-type"], headers["content-type"], f"{name}, type")
             check({**DEFAULTS, **mine["body"]}, body, f"{name}, fields")
         elif name == "transfer":

@@ -22,6 +22,8 @@ EVENTS = {
     "call.answered": types.CallAnsweredWebhookEvent,
     "call.hangup": types.CallHangupWebhookEvent,
     "call.cost": types.CallCostWebhookEvent,
+    "call.machine.premium.detection.ended": types.CallMachinePremiumDetectionEndedWebhookEvent,
+    "call.machine.premium.greeting.ended": types.CallMachinePremiumGreetingEndedWebhookEvent,
 }
 ERRORS = {
     401: telnyx.AuthenticationError,

@@ -85,8 +85,9 @@ def dial(number, **attributes):
 
 def requests(twiml):
     order, call_sid = samples["requests"]["order"], samples["call_sid"]
-    asks = {
-        "place": lambda client: client.calls.create(
+
+    def placing(client, **more):
+        return client.calls.create(
             to=order["to"],
             from_=order["from"],
             twiml=twiml,
@@ -95,14 +96,29 @@ def requests(twiml):
             status_callback_event=["initiated", "ringing", "answered", "completed"],
             timeout=order["ring_seconds"],
             time_limit=order["max_seconds"],
-        ),
+            **more,
+        )
+
+    def detecting(machine_detection):
+        return lambda client: placing(
+            client,
+            machine_detection=machine_detection,
+            async_amd="true",
+            async_amd_status_callback=order["status_url"],
+            async_amd_status_callback_method="POST",
+        )
+
+    asks = {
+        "place": placing,
+        "place_hanging_up": detecting("Enable"),
+        "place_leaving_message": detecting("DetectMessageEnd"),
         "transfer": lambda client: client.calls(call_sid).update(twiml=dial(order["to"], caller_id=order["from"])),
         "transfer_as_caller": lambda client: client.calls(call_sid).update(twiml=dial(order["to"])),
         "complete": lambda client: client.calls(call_sid).update(status="completed"),
         "cancel": lambda client: client.calls(call_sid).update(status="canceled"),
     }
     for name, ask in asks.items():
-        sent = exchange("placed" if name == "place" else "ended", ask)[0].sent
+        sent = exchange("placed" if name.startswith("place") else "ended", ask)[0].sent
         ours = samples["requests"][name]
         same(name, shape(**ours), shape(sent.method, sent.url, sent.headers, sent.body))
 

@@ -16,7 +16,7 @@ from vonage_http_client.http_client import HttpClient
 from vonage_jwt import JwtClient, VonageVerifyJwtError, verify_signature
 from vonage_voice import Voice
 from vonage_voice.models import Connect, CreateCallRequest, Talk, ToPhone
-from vonage_voice.models.common import Phone, WebsocketAuthorization
+from vonage_voice.models.common import AdvancedMachineDetection, Phone, WebsocketAuthorization
 from vonage_voice.models.connect_endpoints import PhoneEndpoint, WebsocketEndpoint
 from vonage_voice.models.webhooks import AnswerWebhook
 
@@ -120,17 +120,20 @@ def requests():
     captured = Captured()
     client._session.mount("https://", captured)
     voice = Voice(client)
-    voice.create_call(CreateCallRequest(
-        to=[ToPhone(number=samples["to"].lstrip("+"))],
-        from_=Phone(number=samples["from"].lstrip("+")),
-        ncco=[socket(samples["from"], {"sidetone_leg": "media"})],
-        event_url=[samples["status_url"]], event_method="POST",
-        ringing_timer=samples["ring_seconds"], length_timer=samples["max_seconds"]))
+    detection = AdvancedMachineDetection(behavior="continue", mode="default", beep_timeout=45)
+    for more in ({}, {"advanced_machine_detection": detection}):
+        voice.create_call(CreateCallRequest(
+            to=[ToPhone(number=samples["to"].lstrip("+"))],
+            from_=Phone(number=samples["from"].lstrip("+")),
+            ncco=[socket(samples["from"], {"sidetone_leg": "media"})],
+            event_url=[samples["status_url"]], event_method="POST",
+            ringing_timer=samples["ring_seconds"], length_timer=samples["max_seconds"], **more))
     voice.hangup(samples["call_id"])
     voice.transfer_call_ncco(samples["call_id"], [Connect(
         endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"))])
     public = load_pem_private_key(samples["private_key"].encode(), None).public_key()
-    for ours, theirs in zip([samples["place"], samples["hang_up"], samples["transfer"]], captured.requests, strict=True):
+    all_ours = [samples[name] for name in ("place", "place_detecting", "hang_up", "transfer")]
+    for ours, theirs in zip(all_ours, captured.requests, strict=True):
         what = f"{theirs.method} {theirs.url}"
         same([ours["method"], ours["url"], ours["content_type"]],
              [theirs.method, theirs.url, theirs.headers["Content-Type"]], what)

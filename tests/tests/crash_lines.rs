@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::tone::ToneEncoder;
-use sidetone_tests::fakes::carrier::{Behaviour, Carriers, PROVIDERS, Phone};
+use sidetone_tests::fakes::carrier::{Answerer, Behaviour, Carriers, PROVIDERS, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
+const MESSAGE: &str = "This is the desk. Please call us back as soon as you can.";
 const LISTENED: Duration = Duration::from_millis(6_200);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The carriers serve one service at a time.
@@ -43,7 +44,8 @@ impl Service {
     fn greets(&self, server: &Server, greeting: &str) -> Vec<Phone> {
         let assistant = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
                                "model": "builtin/rules", "voice": "builtin/tone", "transfers": [
-                               {"name": "Sales", "number": "+4930123456", "when": "They want to buy."}]});
+                               {"name": "Sales", "number": "+4930123456", "when": "They want to buy."}],
+                               "voicemail": {"action": "leave_message", "message": MESSAGE}});
         let mut client = server.connect(&self.key);
         let assistant = client.expect(201, "POST", "/assistants", Some(&assistant))["id"].clone();
         let call = |(provider, nth): (&&str, i32)| {
@@ -158,6 +160,32 @@ fn a_stop_leaves_transferred_lines_alone() {
         let phones = service.transfers(&server, behaviour);
         server.stop();
         assert!(phones.iter().all(|phone| phone.transfers() == 1 && !phone.is_commanded_to_end()));
+    }
+}
+
+/// Some machines are known and their greetings are not over; at Twilio, the message may have begun.
+#[test]
+fn a_kill_between_a_detection_and_the_message_leaves_a_true_record() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let mut phones = service.greets(&server, "");
+    for phone in &mut phones {
+        let is_twilio = phone.call().carrier_call_id.starts_with("CA");
+        phone.detects(if is_twilio { Answerer::GreetedMachine } else { Answerer::Machine });
+    }
+    server.kill();
+    let server = service.start();
+    for call in service.ended_calls(&server) {
+        let found = ["outcome", "ended_reason", "fault"].map(|name| call[name].clone());
+        assert_eq!(found, ["voicemail", "aborted", "platform"], "{call:#}");
+        for row in call["transcript"].as_array().expect("rows") {
+            let is_whole = row["role"] == "assistant" && row["text"] == MESSAGE;
+            assert!(!is_whole, "nobody has heard all of it: {call:#}");
+        }
+    }
+    for phone in phones {
+        phone.was_commanded_to_end();
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::phone::E164;
 use crate::base::setting::Secret;
+use crate::conversation::VoicemailAction;
 
 /// The parameters of an outgoing call. Not printable: its URLs contain tokens.
 #[derive(Clone, Copy)]
@@ -22,6 +23,9 @@ pub struct Order<'a> {
     pub command_id: &'a str,
     /// The maximum ring time.
     pub ring_seconds: u32,
+    /// What happens if a machine answers, so that it is detected; `None`: nothing is detected. Detection never delays the
+    /// connection to the media socket.
+    pub voicemail: Option<VoicemailAction>,
     /// The maximum duration.
     pub max_seconds: u32,
     /// The current time.

@@ -95,7 +95,7 @@ impl Carrier for Plivo {
 
     /// `POST /v1/Account/{auth_id}/Call/`. Plivo takes no document with an order: it fetches it from `answer_url`.
     fn place(&self, order: &Order<'_>) -> Outgoing {
-        let body = json!({
+        let mut body = json!({
             "from": digits(order.from),
             "to": digits(order.to),
             "answer_url": order.answer_url,
@@ -107,6 +107,12 @@ impl Carrier for Plivo {
             "time_limit": order.max_seconds,
             "ring_timeout": order.ring_seconds,
         });
+        if order.voicemail.is_some() {
+            // With a URL, it goes on beside the call. Plivo says that it is a machine, and not when its greeting is over.
+            body["machine_detection"] = json!("true");
+            body["machine_detection_url"] = json!(order.status_url);
+            body["machine_detection_method"] = json!("POST");
+        }
         self.request("POST", "Call/", Some(&body))
     }
 

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shared;
-use crate::conversation::{CallFault, EndedReason, Outcome};
+use crate::conversation::{CallFault, EndedReason, Greeting, Outcome};
 
 /// An event in a callback.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub struct Report {
     pub billed: Option<Billed>,
     /// True once the carrier detected a machine, false for a person.
     pub machine: Option<bool>,
+    /// What is known of the machine's greeting.
+    pub greeting: Option<Greeting>,
 }
 
 /// The progress of a call.

@@ -116,6 +116,10 @@ impl Carrier for Telnyx {
             "time_limit_secs": order.max_seconds.min(CALL_SECONDS_MAX),
             "stream_bidirectional_sampling_rate": 8_000,
         });
+        if order.voicemail.is_some() {
+            // It reports beeps; the connection does not wait for it.
+            body["answering_machine_detection"] = json!("premium");
+        }
         add(&mut body, stream(order.media_url, order.status_url, order.command_id));
         self.post("/calls", &body)
     }

@@ -1,8 +1,8 @@
 //! Twilio: its REST API of 2010-04-01, TwiML, Media Streams.
 //!
 //! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and its pages
-//! "Call resource", "TwiML: Stream", "TwiML: Reject", "TwiML: Dial", "Media Streams: WebSocket messages", "Webhooks security" and "Error and
-//! warning dictionary".
+//! "Call resource", "TwiML: Stream", "TwiML: Reject", "TwiML: Dial", "Media Streams: WebSocket messages", "Webhooks security", "Answering machine
+//! detection" and "Error and warning dictionary".
 //!
 //! For an incoming call, Twilio requests the number's voice URL and reports progress to the number's "call status changes"
 //! URL, if the operator entered one: TwiML cannot set it. Both may be the same URL; the content of a callback determines its
@@ -24,6 +24,7 @@ use super::report::{CarrierEvent, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
+use crate::conversation::VoicemailAction;
 use crate::ports::HttpReply;
 
 /// The default API URL; a region or a fake has its own.
@@ -86,23 +87,35 @@ impl Carrier for Twilio {
         let twiml = connect(order.media_url);
         let ring_seconds = order.ring_seconds.clamp(1, RING_SECONDS_MAX).to_string();
         let max_seconds = order.max_seconds.max(1).to_string();
-        self.post(
-            "Calls.json",
-            &[
-                ("To", order.to.as_str()),
-                ("From", order.from.as_str()),
-                ("Twiml", &twiml),
-                ("StatusCallback", order.status_url),
-                ("StatusCallbackMethod", "POST"),
-                // A list repeats the name. The default contains only `completed`.
-                ("StatusCallbackEvent", "initiated"),
-                ("StatusCallbackEvent", "ringing"),
-                ("StatusCallbackEvent", "answered"),
-                ("StatusCallbackEvent", "completed"),
-                ("Timeout", &ring_seconds),
-                ("TimeLimit", &max_seconds),
-            ],
-        )
+        let mut form = vec![
+            ("To", order.to.as_str()),
+            ("From", order.from.as_str()),
+            ("Twiml", &twiml),
+            ("StatusCallback", order.status_url),
+            ("StatusCallbackMethod", "POST"),
+            // A list repeats the name. The default contains only `completed`.
+            ("StatusCallbackEvent", "initiated"),
+            ("StatusCallbackEvent", "ringing"),
+            ("StatusCallbackEvent", "answered"),
+            ("StatusCallbackEvent", "completed"),
+            ("Timeout", &ring_seconds),
+            ("TimeLimit", &max_seconds),
+        ];
+        if let Some(action) = order.voicemail {
+            let detection = match action {
+                VoicemailAction::HangUp => "Enable",
+                // One callback, once the greeting is over.
+                VoicemailAction::LeaveMessage => "DetectMessageEnd",
+            };
+            form.extend([
+                ("MachineDetection", detection),
+                // Otherwise the person hears nothing until it is decided.
+                ("AsyncAmd", "true"),
+                ("AsyncAmdStatusCallback", order.status_url),
+                ("AsyncAmdStatusCallbackMethod", "POST"),
+            ]);
+        }
+        self.post("Calls.json", &form)
     }
 
     fn placed(&self, reply: &HttpReply) -> Placed {

@@ -38,6 +38,9 @@ const RING_SECONDS_MAX: u32 = 120;
 /// The longest valid `length_timer`.
 const CALL_SECONDS_MAX: u32 = 86_400;
 
+/// How long a beep is awaited: the shortest valid `beep_timeout`.
+const BEEP_SECONDS: u32 = 45;
+
 /// Bytes of an error code that are passed on.
 const CODE_BYTES_MAX: usize = 60;
 
@@ -137,7 +140,7 @@ impl Carrier for Vonage {
             carrier_call_id: "",
             max_seconds: order.max_seconds,
         });
-        let body = json!({
+        let mut body = json!({
             "to": [{"type": "phone", "number": digits(order.to.as_str())}],
             "from": {"type": "phone", "number": digits(order.from.as_str())},
             "ncco": document,
@@ -146,6 +149,11 @@ impl Carrier for Vonage {
             "ringing_timer": order.ring_seconds.clamp(1, RING_SECONDS_MAX),
             "length_timer": order.max_seconds.clamp(1, CALL_SECONDS_MAX),
         });
+        if order.voicemail.is_some() {
+            // The other modes connect the call only once it is decided.
+            body["advanced_machine_detection"] =
+                json!({"behavior": "continue", "mode": "default", "beep_timeout": BEEP_SECONDS});
+        }
         let url = format!("{}/v1/calls", self.base_url);
         self.request("POST", url, &body, order.command_id, order.now_ms)
     }

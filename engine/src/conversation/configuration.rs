@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{AssistantId, ToolId};
 use crate::base::json_text::JsonText;
 use crate::conversation::transfer::{TRANSFER_TOOL, Transfer, transfer_tool};
-use crate::conversation::{Knowledge, ToolSpec};
+use crate::conversation::{Knowledge, ToolSpec, Voicemail};
 use crate::speech::options::SpeechOptions;
 
 /// The assistant's configuration as stored with a run.
@@ -47,6 +47,9 @@ pub struct AssistantSnapshot {
     /// Whom it can hand a call over to.
     #[serde(default)]
     pub transfers: Vec<Transfer>,
+    /// What it does when a machine answers its outbound call; `None`: nothing is detected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voicemail: Option<Voicemail>,
     /// The assistant's revision.
     pub revision: i64,
     /// Attached tools, in order.

@@ -9,6 +9,10 @@ pub const DURATION_MS_MAX: i64 = 60 * 60 * 1000;
 pub const TOOL_CALLS_PER_TURN_MAX: u32 = 8;
 /// How long the user hears nothing, while a tool runs, until the assistant says its filler.
 pub const FILLER_AFTER_MS: i64 = 1_500;
+/// How long a machine is silent until its greeting counts as over, if its carrier has not said so before.
+pub const VOICEMAIL_SILENCE_MS: i64 = 3_000;
+/// The longest wait for the end of a greeting, after which the message is left in any case.
+pub const VOICEMAIL_WAIT_MS: i64 = 45_000;
 /// How often in a row the assistant may repeat a line (ignoring case and white space).
 pub const REPEATS_MAX: u32 = 8;
 /// How often in a row the user may stay silent.

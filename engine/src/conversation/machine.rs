@@ -1,6 +1,7 @@
 //! The state machine of a conversation.
 mod filler;
 mod keys;
+mod mailbox;
 mod messages;
 mod record;
 mod setup;
@@ -11,6 +12,7 @@ mod writing;
 
 use std::collections::VecDeque;
 
+use mailbox::Mailbox;
 pub use messages::{Input, Output, Party, WaitingFor};
 use serde::{Deserialize, Serialize};
 pub use setup::ConversationSetup;
@@ -42,6 +44,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), has_transfers: false, seed: 7, limits: Default::default(), is_spoken: false,
 /// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), keys: false, filler: String::new(),
+/// #     voicemail: None,
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -67,7 +70,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///                 text: "the tool's response".into(),
 ///                 is_error: false,
 ///             }),
-///             Output::PressKeys { .. } | Output::Ended { .. } => {}
+///             Output::PressKeys { .. } | Output::Hush | Output::Ended { .. } => {}
 ///         }
 ///     }
 /// }
@@ -126,6 +129,9 @@ pub struct Conversation {
     /// The line that the model is still writing, if it is said meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     being_written: Option<LineBeingWritten>,
+    /// What is known of the machine that has answered, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mailbox: Option<Mailbox>,
     failure: Option<String>,
     history: Vec<Message>,
     transcript: Vec<TranscriptRow>,
@@ -142,7 +148,11 @@ enum State {
     Listening,
     Thinking,
     Calling,
-    Ended { reason: EndedReason },
+    /// A machine has answered.
+    Mailbox,
+    Ended {
+        reason: EndedReason,
+    },
 }
 
 impl Conversation {
@@ -172,6 +182,7 @@ impl Conversation {
             is_being_spoken: false,
             is_user_speaking: false,
             being_written: None,
+            mailbox: None,
             failure: None,
             history: Vec::new(),
             transcript: Vec::new(),
@@ -186,7 +197,8 @@ impl Conversation {
         if self.ended().is_some() && !input.counts_after_the_end() {
             return;
         }
-        if self.state == State::New {
+        // A machine may be known before: the start counts from there.
+        if self.state == State::New && self.mailbox.is_none() {
             self.started_ms = now_ms;
         }
         let offset_ms = now_ms.saturating_sub(self.started_ms);
@@ -219,6 +231,7 @@ impl Conversation {
             Input::VoiceBegan => self.is_user_speaking = true,
             Input::VoiceEnded => self.is_user_speaking = false,
             Input::Note { text } => self.note(text),
+            Input::MachineAnswered { greeting } => self.machine_answered(greeting),
             Input::Tick => self.time_passed(),
             Input::LineBegan { at_ms } => self.line_began(at_ms),
             Input::Paused => self.paused_ms = self.paused_ms.or(Some(self.offset_ms)),
@@ -233,6 +246,7 @@ impl Conversation {
             self.end(EndedReason::DurationLimit);
         }
         self.release_transfer();
+        self.serve_machine();
     }
 
     /// The next output; `None` until the next [`handle`](Self::handle).
@@ -252,7 +266,7 @@ impl Conversation {
                 let sent = self.pending.iter().filter(|call| !call.is_held);
                 self.outputs.extend(sent.map(PendingToolCall::output));
             }
-            State::New | State::Listening | State::Ended { .. } => {}
+            State::New | State::Listening | State::Mailbox | State::Ended { .. } => {}
         }
     }
 
@@ -264,6 +278,7 @@ impl Conversation {
             State::Listening => WaitingFor::User,
             State::Thinking => WaitingFor::Model,
             State::Calling => WaitingFor::Tool,
+            State::Mailbox => WaitingFor::Machine,
             State::Ended { .. } => WaitingFor::Nothing,
         }
     }
@@ -347,6 +362,9 @@ impl Conversation {
         if self.state != State::New {
             return;
         }
+        if self.mailbox.is_some() {
+            return self.meet_machine();
+        }
         self.state = State::Listening;
         let text = self.setup.first_message.clone();
         if !text.trim().is_empty() {
@@ -397,7 +415,7 @@ impl Conversation {
 
     /// Asks the model for a reply, unless the line was the last one or reached the turn limit.
     fn request_reply(&mut self) {
-        if self.ended().is_some() {
+        if self.ended().is_some() || self.state == State::Mailbox {
             return;
         }
         if self.turns >= self.setup.limits.turns_max {
@@ -513,6 +531,8 @@ impl Conversation {
     }
 }
 
+#[cfg(test)]
+mod mailbox_tests;
 #[cfg(test)]
 mod replay_tests;
 #[cfg(test)]

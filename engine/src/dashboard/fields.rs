@@ -24,7 +24,20 @@ pub(super) fn body(schema: &Value, fields: &[(&str, &str)]) -> (Map<String, Valu
         problems.extend(not_json(schema, &mut body, name));
         problems.extend(not_a_number(schema, &mut body, name));
     }
+    for (name, value) in &mut body {
+        let kind = part(schema, name);
+        if has(kind, "object") && has(kind, "null") && lacks_required(kind, value) {
+            *value = Value::Null;
+        }
+    }
     (body, problems)
+}
+
+/// Whether all that an object needs was left empty: it is not there.
+fn lacks_required(schema: &Value, value: &Value) -> bool {
+    let mut required = choice(schema, "object")["required"].as_array().into_iter().flatten().peekable();
+    let is_empty = |name: &Value| name.as_str().is_some_and(|name| value[name] == "");
+    value.is_object() && required.peek().is_some() && required.all(is_empty)
 }
 
 /// Replaces a text that should be a JSON object by an empty one, and says what is wrong with it.
@@ -351,6 +364,16 @@ mod tests {
         let (read, _) = body(&schema, &[("transfers", typed)]);
         let expected = json!([{"name": "+1 (Sales)", "number": "+442071838750"}, 7]);
         assert_eq!(read["transfers"], expected);
+    }
+
+    #[test]
+    fn an_object_without_what_it_needs_is_not_there() {
+        let voicemail = json!({"type": ["object", "null"], "required": ["action"], "properties": {
+            "action": {"type": "string", "enum": ["hang_up"]}, "message": {"type": "string"}}});
+        let schema = json!({"properties": {"voicemail": voicemail}});
+        let read = |action| body(&schema, &[("voicemail.action", action), ("voicemail.message", "Hello.")]).0;
+        assert_eq!(read("")["voicemail"], Value::Null);
+        assert_eq!(read("hang_up")["voicemail"], json!({"action": "hang_up", "message": "Hello."}));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum LineInput {
     SayPart(String),
     /// Keys that the assistant presses, after its earlier speech, with the id of the request.
     Press(String, String),
+    /// The assistant stops speaking, and nothing interrupts what it says later.
+    Hush,
     /// Something arrived from a speech provider.
     Arrived(SpeechService, ExchangeId, Arrival),
     /// All that has arrived on the line was passed on. Due at [`AudioLine::poll_timeout`], too.
@@ -163,6 +165,7 @@ impl AudioLine {
             LineInput::Say(text) => self.voice.say(now_ms, &text),
             LineInput::SayPart(text) => self.voice.say_part(now_ms, &text),
             LineInput::Press(id, keys) => self.voice.press_keys(now_ms, id, keys),
+            LineInput::Hush => self.voice.hush(now_ms),
             LineInput::Arrived(service, id, arrival) => self.voice.arrived(now_ms, service, id, arrival),
             LineInput::Tick => {
                 self.voice.tick(now_ms);

@@ -4,6 +4,7 @@
 mod early;
 mod end;
 mod held;
+mod machine;
 mod on_phone;
 mod question;
 mod recording;
@@ -20,6 +21,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 
 use early::Early;
+use machine::Answerer;
 use question::Thinking;
 use saying::Said;
 use transfer::Transferring;
@@ -87,6 +89,8 @@ pub(super) struct Drive<'a> {
     transferring: Option<Transferring<'a>>,
     /// The carrier has the line, or may have it: nobody here may end it, whatever ended the conversation.
     line_taken: Option<EndedReason>,
+    /// Whether a machine has answered.
+    answerer: Answerer,
     /// A request that was made before the user's turn has ended.
     early: Option<Early<'a>>,
     /// How many such requests this turn had.
@@ -149,6 +153,7 @@ impl<'a> Drive<'a> {
             not_understood: session.not_understood().to_owned(),
             keys: session.offers_keys(),
             filler: assistant.speech.filler.clone(),
+            voicemail: assistant.voicemail.clone().filter(|_| session.meets_machines()),
         };
         Self {
             session,
@@ -160,6 +165,7 @@ impl<'a> Drive<'a> {
             calling: FuturesUnordered::new(),
             transferring: None,
             line_taken: None,
+            answerer: Answerer::default(),
             early: None,
             early_questions: 0,
             spent: Cost::default(),
@@ -229,6 +235,8 @@ impl<'a> Drive<'a> {
                 Err(_) => return self.release_unconnected(PHONE_REPORT_WAIT_MS).await,
             }
         }
+        // A machine may be known before the first audio: then it is not greeted.
+        self.meet_machine();
         self.handle(Input::Start);
         peer.begin(self.started_ms(), recordings::segment_ms(&self.session.services));
         if let Err(event) = opened {
@@ -239,6 +247,9 @@ impl<'a> Drive<'a> {
             self.take_segments(peer, false);
             if self.conversation.ended().is_some() {
                 return Ok(());
+            }
+            if self.meet_machine() {
+                continue;
             }
             let event = self.next(peer).await;
             // First what has failed: nothing more is said with a voice that has failed for good.
@@ -283,6 +294,7 @@ impl<'a> Drive<'a> {
                 Output::AskModel { request } => ask = Some(request),
                 Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
                 Output::PressKeys { id, keys: these } => keys.push((id, these)),
+                Output::Hush => peer.hush().await,
             }
         }
         if self.conversation.waiting_for() != WaitingFor::Model {

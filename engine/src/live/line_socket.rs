@@ -368,6 +368,11 @@ impl Peer for LineSocket<'_> {
         self.send_due()
     }
 
+    fn hush(&mut self) -> BoxFuture<'_, ()> {
+        self.handle(LineInput::Hush);
+        self.send_due()
+    }
+
     fn cut_row<'a>(&'a mut self, row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async move {
             match self.line.row(row) {

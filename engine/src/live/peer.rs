@@ -42,6 +42,11 @@ pub trait Peer: Movable {
         Box::pin(async {})
     }
 
+    /// Stops speaking; [`PeerEvent::Interrupted`] follows if a line was being spoken. Nothing interrupts later lines.
+    fn hush(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// Reports that a row of the assistant was cut, and what was heard of it. A client that speaks the lines itself knows.
     fn cut_row<'a>(&'a mut self, _row: &'a TranscriptRow) -> BoxFuture<'a, Result<(), Gone>> {
         Box::pin(async { Ok(()) })

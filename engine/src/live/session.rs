@@ -116,6 +116,11 @@ impl LiveSession {
         voice
     }
 
+    /// Whether its assistant treats an answering machine in a way of its own: whoever it calls may have one.
+    pub(super) fn meets_machines(&self) -> bool {
+        self.assistant.voicemail.is_some() && self.on_phone && self.call.direction == Direction::Outbound
+    }
+
     /// The tools of its model.
     pub(super) fn tools(&self) -> &Arc<[ToolSpec]> {
         if self.offers_keys() { self.assistant.specs_with_keys() } else { self.assistant.specs() }

@@ -7,7 +7,7 @@ use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
 use crate::config::Config;
-use crate::conversation::Transfer;
+use crate::conversation::{Transfer, Voicemail, VoicemailAction};
 use crate::models::RULES_MODEL;
 use crate::models::settings::provider_of;
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
@@ -78,6 +78,10 @@ resource! {
             #[serde(default)]
             #[schemars(length(max = limits::TRANSFERS_MAX))]
             transfers: Vec<Transfer>,
+            /// What the assistant does when an answering machine answers its outbound call, which the carrier then detects, for a
+            /// price of its own. Null: nothing is detected.
+            #[serde(default)]
+            voicemail: Option<Voicemail>,
         },
         computed: {
             /// Attached tools, in order.
@@ -195,6 +199,11 @@ impl Resource for Assistant {
             if draft.transfers[..at].iter().any(|other| other.name == *name) {
                 refuse(&format!("transfers[{at}].name"), "is the name of another one in the list".to_owned());
             }
+        }
+        if let Some(Voicemail { action: VoicemailAction::LeaveMessage, message }) = &draft.voicemail
+            && message.trim().is_empty()
+        {
+            refuse("voicemail.message", "is required to leave a message".to_owned());
         }
         validate::refuse(&problems)
     }

@@ -208,6 +208,7 @@ impl Simulation {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            voicemail: None,
             filler: String::new(),
         });
         let mut simulation = Self {
@@ -390,7 +391,7 @@ impl Simulation {
                     self.outputs.push_back(Output::AskAssistant);
                 }
                 // Nobody in a simulation has a telephone.
-                conversation::Output::PressKeys { .. } => {}
+                conversation::Output::PressKeys { .. } | conversation::Output::Hush => {}
                 conversation::Output::CallTool { id, name, arguments } => {
                     self.outputs.push_back(Output::CallTool { id, name, arguments });
                 }
@@ -400,7 +401,7 @@ impl Simulation {
         match self.conversation.waiting_for() {
             WaitingFor::User => self.outputs.push_back(Output::AskCaller),
             WaitingFor::Nothing => self.evaluate(),
-            WaitingFor::Start | WaitingFor::Model | WaitingFor::Tool => {}
+            WaitingFor::Start | WaitingFor::Model | WaitingFor::Tool | WaitingFor::Machine => {}
         }
     }
 

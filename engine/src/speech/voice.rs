@@ -231,6 +231,12 @@ impl Voice {
         self.interrupt_if_allowed(now_ms);
     }
 
+    /// Stops speaking: nobody listens. What is said later is said to its end, whatever is heard meanwhile.
+    pub fn hush(&mut self, now_ms: i64) {
+        self.turn_taking.interruptible = false;
+        self.interrupt(now_ms);
+    }
+
     /// The line has returned a mark.
     pub fn played(&mut self, now_ms: i64, mark: u64) {
         self.player.played(now_ms, mark);

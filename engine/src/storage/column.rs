@@ -6,6 +6,7 @@ use serde_json::Map;
 use crate::base::ids::{self, Id};
 use crate::base::time::Timestamp;
 use crate::base::words::Word;
+use crate::conversation::Voicemail;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Value};
 use crate::speech::options::SpeechOptions;
@@ -40,6 +41,7 @@ columns! {
     Timestamp: timestamp, |time| (*time).into();
     Map<String, serde_json::Value>: json, json;
     SpeechOptions: json, json;
+    Voicemail: json, json;
     ids::AssistantId: id, id;
     ids::AuditEntryId: id, id;
     ids::BatchId: id, id;

@@ -10,6 +10,7 @@ use crate::ports::statement::{Rows, Statement};
 use crate::simulation::Conditions;
 use crate::simulation::evaluation::Evaluation;
 use crate::sql;
+use crate::storage::column::Column;
 use crate::storage::fault::Fault;
 
 /// What a run keeps of its configuration, under the hash of its content: runs with the same one share it.
@@ -81,7 +82,7 @@ impl AssistantVersion {
         sql!(
             "SELECT id || ' ' || revision || COALESCE(tools, '') || COALESCE(documents, '') AS version,
                OCTET_LENGTH(name) + OCTET_LENGTH(instructions) + OCTET_LENGTH(first_message) + OCTET_LENGTH(transfers)
-               + COALESCE(tools_bytes, 0) + COALESCE(documents_bytes, 0) AS bytes
+               + COALESCE(OCTET_LENGTH(voicemail), 0) + COALESCE(tools_bytes, 0) + COALESCE(documents_bytes, 0) AS bytes
              FROM assistants,
              (SELECT GROUP_CONCAT(' ' || tools.id || ' ' || revision || ' ' || secret_version, '') AS tools,
                 SUM(OCTET_LENGTH(name) + OCTET_LENGTH(url) + OCTET_LENGTH(description) + OCTET_LENGTH(parameters)) AS tools_bytes
@@ -111,7 +112,7 @@ pub(crate) fn assistant_reads(assistant: &'static str, id: &impl Id) -> [Stateme
         sql!(
             format!(
                 "SELECT id, name, instructions, first_message, model, voice, pipeline_mode,
-                   transcriber, language, keyterms, speech, record, keys, transfers, revision
+                   transcriber, language, keyterms, speech, record, keys, transfers, voicemail, revision
                  FROM assistants WHERE workspace_id = :ws AND id = {assistant}"
             ),
             id = id
@@ -177,6 +178,7 @@ pub(crate) fn assistant_snapshot(rows: &[Rows]) -> Result<Option<AssistantSnapsh
         record: row.flag("record")?,
         keys: row.flag("keys")?,
         transfers: row.json("transfers")?,
+        voicemail: Column::read(row, "voicemail")?,
         revision: row.integer("revision")?,
         tools,
         knowledge,

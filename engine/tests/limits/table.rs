@@ -7,7 +7,7 @@ use sidetone_engine::base::targets::URL_BYTES_MAX;
 use sidetone_engine::base::tool_parameters::{TOOL_PARAMETERS_BYTES_MAX, TOOL_PARAMETERS_DEPTH_MAX};
 use sidetone_engine::conversation::{
     DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
-    TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX,
+    TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX, VOICEMAIL_SILENCE_MS, VOICEMAIL_WAIT_MS,
 };
 use sidetone_engine::jobs::JOBS_PER_INVOCATION;
 use sidetone_engine::simulation::{
@@ -154,6 +154,10 @@ fn resources() -> Vec<Limit> {
                 count(TRANSFER_WHEN_CHARS_MAX)
             ),
         ),
+        most(
+            "message for an answering machine (`voicemail.message`)",
+            characters(VOICEMAIL_MESSAGE_CHARS_MAX),
+        ),
         (
             "`speech.end_of_turn_min_ms`",
             count(speech.end_of_turn_min_ms),
@@ -239,6 +243,11 @@ fn conversations() -> Vec<Limit> {
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),
         most("tool calls between two lines", count(TOOL_CALLS_PER_TURN_MAX)),
         most("keys and pauses in one call of `send_keys`", count(SEND_KEYS_CHARS_MAX)),
+        most(
+            "silence of an answering machine until its greeting counts as over",
+            duration(VOICEMAIL_SILENCE_MS.unsigned_abs()),
+        ),
+        most("wait for the end of that greeting", duration(VOICEMAIL_WAIT_MS.unsigned_abs())),
         most("equal lines of the assistant in a row", count(REPEATS_MAX)),
         most("silences in a row", count(SILENCES_MAX)),
         most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),

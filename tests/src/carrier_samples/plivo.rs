@@ -9,9 +9,12 @@ use sidetone_engine::carriers::{
     Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
     Reply, Transfer,
 };
+use sidetone_engine::conversation::VoicemailAction;
 
 use crate::fakes::carrier::plivo::{AUTH_ID, AUTH_TOKEN, PlivoWire};
-use crate::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
+use crate::fakes::carrier::{
+    Answerer, CallEvent, CallbackRequest, Detection, EndKind, PhoneCall, Public, Wire,
+};
 
 /// Plivo's real API URL, the target of the samples.
 const API: &str = "https://api.plivo.com";
@@ -79,6 +82,7 @@ fn requests() -> Value {
         answer_url: "https://voice.example.com/answer/t0ken",
         command_id: "5b1f5f0e-7d62-4d4e-9a53-0d6f9e4b8f10",
         ring_seconds: 45,
+        voicemail: None,
         max_seconds: 900,
         now_ms: NOW_S * 1_000,
     };
@@ -104,6 +108,7 @@ fn requests() -> Value {
     json!({
         "transfer": request(&service.transfer(&transfer)),
         "create": request(&service.place(&order)),
+        "create_detecting": request(&service.place(&Order { voicemail: Some(VoicemailAction::HangUp), ..order })),
         "hang_up": request(&service.hang_up(&ending(true))),
         "cancel": request(&service.hang_up(&ending(false))),
         "call_id": CALL_ID,
@@ -117,6 +122,7 @@ fn callbacks() -> Value {
         ("asked", &calls[0], CallEvent::Asked),
         ("ringing", &calls[0], CallEvent::Ringing),
         ("ended", &calls[0], ended(EndKind::HungUp)),
+        ("detected", &calls[0], CallEvent::Detected(Answerer::Machine)),
         ("incoming", &calls[1], CallEvent::Incoming),
         ("ended inbound", &calls[1], ended(EndKind::HungUp)),
     ];
@@ -153,6 +159,10 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: format!("{BASE_URL}/status/t0ken?b=2&a=%20x&b=1"),
         voice_url: format!("{BASE_URL}/answer/t0ken"),
         format: String::new(),
+        detection: outbound.then(|| Detection {
+            reports_greeting: false,
+            url: format!("{BASE_URL}/status/t0ken?b=2&a=%20x&b=1"),
+        }),
     }
 }
 

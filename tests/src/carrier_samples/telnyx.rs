@@ -5,11 +5,13 @@ use sidetone_engine::carriers::{
     Authorization, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal, Reply,
     Transfer,
 };
+use sidetone_engine::conversation::VoicemailAction;
 
 use crate::fakes::carrier::clock_s;
 use crate::fakes::carrier::telnyx::{API_KEY, TelnyxWire};
 use crate::fakes::carrier::{
-    ApiReply, ApiRequest, Behaviour, CallEvent, Command, EndKind, PhoneCall, Public, Wire,
+    Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, Command, Detection, EndKind, PhoneCall, Public,
+    Wire,
 };
 
 const STATUS_URL: &str = "https://voice.example/carriers/telnyx/Grüße";
@@ -44,9 +46,11 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
         answer_url: STATUS_URL,
         command_id: COMMAND_ID,
         ring_seconds: 40,
+        voicemail: None,
         max_seconds: 900,
         now_ms: 0,
     };
+    let detecting = Order { voicemail: Some(VoicemailAction::LeaveMessage), ..order };
     let call = call(true);
     let carrier_call_id = call.carrier_call_id.as_str();
     let connect = Connect {
@@ -75,6 +79,7 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
     };
     vec![
         request(wire, "dial", &telnyx.place(&order)),
+        request(wire, "dial", &telnyx.place(&detecting)),
         request(wire, "answer", &command(telnyx.answer(&connect))),
         request(wire, "reject", &command(telnyx.refuse(&incoming, Refusal::Unbound))),
         request(wire, "reject", &command(telnyx.refuse(&incoming, Refusal::Busy))),
@@ -145,6 +150,11 @@ fn webhooks(wire: TelnyxWire) -> Vec<Value> {
         ended(EndKind::Failed, 0),
         ended(EndKind::Canceled, 0),
         CallEvent::Priced { seconds: 63 },
+        CallEvent::Detected(Answerer::Person),
+        CallEvent::Detected(Answerer::Machine),
+        CallEvent::Detected(Answerer::GreetedMachine),
+        CallEvent::Detected(Answerer::Fax),
+        CallEvent::Detected(Answerer::Unsure),
     ];
     let inbound = [CallEvent::Incoming, CallEvent::Answered, ended(EndKind::HungUp, 9)];
     let now_s = clock_s();
@@ -181,5 +191,6 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: STATUS_URL.to_owned(),
         voice_url: "https://voice.example/carriers/telnyx".to_owned(),
         format: String::new(),
+        detection: outbound.then(|| Detection { reports_greeting: true, url: STATUS_URL.to_owned() }),
     }
 }

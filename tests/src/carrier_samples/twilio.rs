@@ -10,10 +10,12 @@ use sidetone_engine::carriers::{
     Callback, Carrier, CarrierName, Carriers, Check, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
     Reply, Transfer,
 };
+use sidetone_engine::conversation::VoicemailAction;
 
 use crate::fakes::carrier::twilio::{ACCOUNT_SID, AUTH_TOKEN, TwilioWire};
 use crate::fakes::carrier::{
-    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, PhoneCall, Public, Wire,
+    Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind,
+    PhoneCall, Public, Wire,
 };
 
 const CALL_SID: &str = "CA0f1e2d3c4b5a69788796a5b4c3d2e1f0";
@@ -49,7 +51,7 @@ pub fn samples() -> Value {
 
 fn requests(twilio: &dyn Carrier) -> Value {
     let (from, to) = (E164::parse(FROM).expect("a number"), E164::parse(TO).expect("a number"));
-    let place = twilio.place(&Order {
+    let order = Order {
         from: &from,
         to: &to,
         media_url: MEDIA_URL,
@@ -57,9 +59,11 @@ fn requests(twilio: &dyn Carrier) -> Value {
         answer_url: VOICE_URL,
         command_id: "",
         ring_seconds: RING_SECONDS,
+        voicemail: None,
         max_seconds: MAX_SECONDS,
         now_ms: 0,
-    });
+    };
+    let place = |voicemail| request(&twilio.place(&Order { voicemail, ..order }));
     let end = |answered| {
         let call =
             Ending { carrier_call_id: CALL_SID, answered, region_url: None, command_id: "", now_ms: 0 };
@@ -82,7 +86,9 @@ fn requests(twilio: &dyn Carrier) -> Value {
     json!({
         "transfer": transfer(false),
         "transfer_as_caller": transfer(true),
-        "place": request(&place),
+        "place": place(None),
+        "place_hanging_up": place(Some(VoicemailAction::HangUp)),
+        "place_leaving_message": place(Some(VoicemailAction::LeaveMessage)),
         "order": {
             "from": FROM, "to": TO, "media_url": MEDIA_URL, "status_url": STATUS_URL,
             "ring_seconds": RING_SECONDS, "max_seconds": MAX_SECONDS,
@@ -170,6 +176,9 @@ fn callbacks(twilio: &dyn Carrier) -> Value {
         (true, ended(EndKind::Declined)),
         (true, ended(EndKind::Failed)),
         (true, ended(EndKind::Canceled)),
+        (true, CallEvent::Detected(Answerer::Person)),
+        (true, CallEvent::Detected(Answerer::GreetedMachine)),
+        (true, CallEvent::Detected(Answerer::Fax)),
     ];
     let mut all = Vec::new();
     for (nth, (outbound, event)) in (0..).zip(events) {
@@ -232,6 +241,7 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: STATUS_URL.to_owned(),
         voice_url: VOICE_URL.to_owned(),
         format: String::new(),
+        detection: outbound.then(|| Detection { reports_greeting: true, url: STATUS_URL.to_owned() }),
     }
 }
 

@@ -7,9 +7,12 @@ use sidetone_engine::carriers::{
     Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
     Reply, Transfer,
 };
+use sidetone_engine::conversation::VoicemailAction;
 
 use crate::fakes::carrier::vonage::{API_KEY, APPLICATION_ID, SIGNATURE_SECRET, VonageWire, token};
-use crate::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
+use crate::fakes::carrier::{
+    Answerer, CallEvent, CallbackRequest, Detection, EndKind, PhoneCall, Public, Wire,
+};
 
 const FROM: &str = "+14155550123";
 const TO: &str = "+447700900000";
@@ -28,7 +31,6 @@ pub fn samples() -> Value {
     let get = |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
     let carriers = Carriers::from_settings(get).expect("the fake's settings are good");
     let carrier = carriers.get(CarrierName::Vonage).expect("the account is configured");
-    let order = order(carrier);
     let answer = document(carrier.answer(&Connect {
         carrier_call_id: CALL,
         our_number: TO,
@@ -53,7 +55,8 @@ pub fn samples() -> Value {
         "status_url": STATUS,
         "ring_seconds": RING_SECONDS,
         "max_seconds": MAX_SECONDS,
-        "place": request(&order),
+        "place": request(&order(carrier, None)),
+        "place_detecting": request(&order(carrier, Some(VoicemailAction::LeaveMessage))),
         "transfer": request(&transfer(carrier)),
         "hang_up": request(&hang_up(carrier)),
         "answer": answer,
@@ -62,7 +65,7 @@ pub fn samples() -> Value {
     })
 }
 
-fn order(carrier: &Arc<dyn Carrier>) -> Outgoing {
+fn order(carrier: &Arc<dyn Carrier>, voicemail: Option<VoicemailAction>) -> Outgoing {
     carrier.place(&Order {
         from: &E164::parse(FROM).expect("a number"),
         to: &E164::parse(TO).expect("a number"),
@@ -71,6 +74,7 @@ fn order(carrier: &Arc<dyn Carrier>) -> Outgoing {
         answer_url: STATUS,
         command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ab",
         ring_seconds: RING_SECONDS,
+        voicemail,
         max_seconds: MAX_SECONDS,
         now_ms: NOW_S * 1_000,
     })
@@ -133,9 +137,11 @@ fn webhooks(wire: &VonageWire) -> Vec<Value> {
         status_url: STATUS.to_owned(),
         voice_url: "https://voice.example.com/carriers/vonage/voice".to_owned(),
         format: String::new(),
+        detection: Some(Detection { reports_greeting: true, url: STATUS.to_owned() }),
     };
     let ended = CallEvent::Ended { how: EndKind::HungUp, seconds: 42 };
-    let own = [CallEvent::Incoming, CallEvent::Ringing, CallEvent::Answered, ended]
+    let detected = CallEvent::Detected(Answerer::GreetedMachine);
+    let own = [CallEvent::Incoming, CallEvent::Ringing, CallEvent::Answered, detected, ended]
         .map(|event| wire.callback(&public, &call, &event, 0, NOW_S).expect("Vonage reports this event"));
     let second = wire.socket_leg(&call, "answered", NOW_S).expect("the answer created a second leg");
     own.iter().chain([&second]).map(webhook).collect()

@@ -32,8 +32,8 @@ pub use phone::{HungUp, Phone};
 pub use server::{CarrierServer, Seen};
 pub use speaker::Cleared;
 pub use wire::{
-    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, FromService, Instruction,
-    MediaWire, PhoneCall, Public, Wire, WireMessage,
+    Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind,
+    FromService, Instruction, MediaWire, PhoneCall, Public, Wire, WireMessage,
 };
 
 /// The time of this machine, in seconds since 1970.

@@ -86,6 +86,7 @@ impl Service {
             answer_url: &answer_url,
             command_id: COMMAND_ID,
             ring_seconds: 30,
+            voicemail: None,
             max_seconds: 600,
             now_ms: now_ms(),
         };

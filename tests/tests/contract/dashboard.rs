@@ -142,6 +142,8 @@ fn a_form_leads_on_with_the_id_of_what_it_made() {
         ("transfers[].name", "Sales"),
         ("transfers[].number", "+44 20 7183 8750"),
         ("transfers[].when", ""),
+        ("voicemail.action", "leave_message"),
+        ("voicemail.message", "Please call us back."),
         ("_then", "/dashboard/assistants/{id}?tab=1"),
     ];
     let made = visitor.act("create_assistant", "/dashboard/keys", &fields);
@@ -158,7 +160,18 @@ fn a_form_leads_on_with_the_id_of_what_it_made() {
         (&json!(["Miller", "Bergmann"]), &json!(false))
     );
     assert_eq!(assistant["transfers"], json!([{"name": "Sales", "number": "+442071838750", "when": ""}]));
-    let back = [("id", id.as_str()), ("name", "Desk"), ("_revision", "1")];
+    assert_eq!(assistant["voicemail"], json!({"action": "leave_message", "message": "Please call us back."}));
+    let page = text(&visitor.get(&format!("/dashboard/assistants/{id}")));
+    assert!(page.contains(r#"<option value="leave_message" selected>"#), "{page}");
+    let off = [
+        ("id", id.as_str()),
+        ("voicemail.action", ""),
+        ("voicemail.message", "Please call us back."),
+        ("_revision", "1"),
+    ];
+    assert_eq!(visitor.act("update_assistant", "/dashboard/keys", &off).status, 303);
+    assert_eq!(visitor.get(&format!("/dashboard/api/assistants/{id}"))["voicemail"], json!(null));
+    let back = [("id", id.as_str()), ("name", "Desk"), ("_revision", "2")];
     assert_eq!(visitor.act("update_assistant", "/dashboard/keys", &back).status, 303);
     let stale = visitor.act("update_assistant", "/dashboard/keys", &back);
     assert!(stale.status == 409 && text(&stale).contains("revision_conflict"), "{stale:?}");

@@ -76,6 +76,7 @@ pub(crate) fn announced(world: &World, number: &str) -> String {
         status_url: format!("{BASE_URL}/carriers/vonage/status"),
         voice_url: format!("{BASE_URL}/carriers/vonage/voice"),
         format: String::new(),
+        detection: None,
     };
     let public = Public { base_url: BASE_URL.to_owned() };
     let wire = VonageWire::default();

@@ -69,5 +69,6 @@ mod tools;
 mod transfers;
 mod unread;
 mod voice_runs;
+mod voicemail;
 mod webhook_changes;
 mod webhooks;

@@ -183,6 +183,7 @@ fn a_carriers_callback_stays_within_its_round_trips() {
             status_url: format!("{base_url}/carriers/{provider}/status"),
             voice_url: format!("{base_url}/carriers/{provider}/voice"),
             format: String::new(),
+            detection: None,
         };
         let public = Public { base_url: base_url.to_owned() };
         let callback = |event| wire.callback(&public, &call, event, 0, NOW_S).unwrap();

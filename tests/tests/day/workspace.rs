@@ -278,6 +278,7 @@ impl Workspace {
             status_url: order["webhook_url"].as_str().unwrap().to_owned(),
             voice_url: format!("{BASE_URL}/carriers/telnyx/voice"),
             format: order["stream_url"].as_str().unwrap().to_owned(),
+            detection: None,
         };
         plan.add(service.now_ms() + RINGS_MS, self.number, Act::IsBusy(Box::new(call)));
     }

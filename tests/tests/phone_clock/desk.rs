@@ -170,6 +170,7 @@ pub(super) fn phone_call(outbound: bool, order: &Value) -> PhoneCall {
         status_url: order["webhook_url"].as_str().unwrap().to_owned(),
         voice_url: format!("{BASE_URL}/carriers/telnyx/voice"),
         format: order["stream_url"].as_str().unwrap().to_owned(),
+        detection: None,
     }
 }
 

@@ -27,6 +27,7 @@ mod hang_up;
 mod hard_to_hear;
 mod inbound;
 mod keys;
+mod machines;
 mod media;
 mod outbound;
 mod realtime;

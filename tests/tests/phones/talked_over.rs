@@ -62,7 +62,7 @@ fn talk_over(
     TalkedOver { call, assistant, rate, clears }
 }
 
-fn makes_a_sound(person: &Person, ms: i64) {
+pub fn makes_a_sound(person: &Person, ms: i64) {
     let rate = person.rate();
     let mut samples = speech_like(ms, rate, 120.0);
     samples.extend(vec![0; rate.frame_samples() * 50]);

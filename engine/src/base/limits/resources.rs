@@ -10,6 +10,8 @@ pub const FIRST_MESSAGE_CHARS_MAX: u64 = 2_000;
 pub const MODEL_CHARS_MAX: u64 = 200;
 /// Tools of one assistant.
 pub const TOOLS_PER_ASSISTANT_MAX: usize = 64;
+/// What one assistant says to an answering machine.
+pub const VOICEMAIL_MESSAGE_CHARS_MAX: u64 = 2_000;
 /// People to whom one assistant can hand a call over.
 pub const TRANSFERS_MAX: usize = 16;
 /// Length of the name of one of them.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use super::super::order::RejectionCause;
 use super::*;
 use crate::base::limits::CARRIER_MESSAGE_BYTES_MAX;
+use crate::conversation::VoicemailAction;
 
 const ID: &str = "MA0123456789ABCDEFGH";
 const TOKEN: &str = "NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1";
@@ -64,7 +65,7 @@ fn reads_the_settings() {
 #[test]
 fn an_order_follows_the_api() {
     let (from, to) = (E164::parse("+14155550100").unwrap(), E164::parse("+442071838750").unwrap());
-    let request = plivo().place(&Order {
+    let order = Order {
         from: &from,
         to: &to,
         media_url: "wss://voice.example.com/m",
@@ -72,9 +73,11 @@ fn an_order_follows_the_api() {
         answer_url: "https://voice.example.com/a",
         command_id: "k",
         ring_seconds: 45,
+        voicemail: None,
         max_seconds: 900,
         now_ms: 0,
-    });
+    };
+    let request = plivo().place(&order);
     assert_eq!((request.method, request.content_type), ("POST", Some("application/json")));
     assert_eq!(request.url, format!("https://api.plivo.com/v1/Account/{ID}/Call/"));
     let basic = Authorization::Basic { user: ID.to_owned(), password: Secret::new(TOKEN) };
@@ -88,6 +91,12 @@ fn an_order_follows_the_api() {
         "time_limit": 900, "ring_timeout": 45,
     });
     assert_eq!(body, expected);
+    let detecting = plivo().place(&Order { voicemail: Some(VoicemailAction::HangUp), ..order });
+    let mut expected = expected;
+    expected["machine_detection"] = json!("true");
+    expected["machine_detection_url"] = json!("https://voice.example.com/s");
+    expected["machine_detection_method"] = json!("POST");
+    assert_eq!(serde_json::from_slice::<Value>(&detecting.body).unwrap(), expected);
 }
 
 #[test]

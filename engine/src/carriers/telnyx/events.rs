@@ -11,6 +11,7 @@
 //! | `call.hangup` | ended, see [`causes::end`] |
 //! | `call.cost` | the billed amount |
 //! | `call.machine.detection.ended`, `call.machine.premium.detection.ended` | machine or person |
+//! | `call.machine.greeting.ended`, `call.machine.premium.greeting.ended` | the end of a machine's greeting |
 //! | all others | ignored: keys and audio arrive on the media socket |
 //!
 //! A hang-up does not contain the connected time. Its `start_time` is that of `call.initiated`, also for unanswered calls, so
@@ -21,6 +22,7 @@ use super::causes;
 use crate::base::dollars;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
+use crate::conversation::Greeting;
 
 /// The events of one webhook.
 pub(super) fn read(body: &[u8]) -> Result<Vec<CarrierEvent>, String> {
@@ -42,21 +44,26 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<CarrierEvent>, String> {
             text(payload, "hangup_source"),
             text(payload, "sip_hangup_cause"),
         ))),
-        "call.cost" | "call.machine.detection.ended" | "call.machine.premium.detection.ended" => None,
+        "call.cost"
+        | "call.machine.detection.ended"
+        | "call.machine.premium.detection.ended"
+        | "call.machine.greeting.ended"
+        | "call.machine.premium.greeting.ended" => None,
         _ => return Ok(Vec::new()),
+    };
+    let (machine, greeting) = match event_type.starts_with("call.machine.") {
+        true => machine(text(payload, "result")),
+        false => (None, None),
     };
     let report = Report {
         carrier_call_id: call_id(payload)?,
         billed: if event_type == "call.cost" { billed(payload) } else { None },
-        machine: if event_type.starts_with("call.machine.") {
-            machine(text(payload, "result"))
-        } else {
-            None
-        },
+        machine,
+        greeting,
         progress,
     };
     match report {
-        Report { progress: None, billed: None, machine: None, .. } => Ok(Vec::new()),
+        Report { progress: None, billed: None, machine: None, greeting: None, .. } => Ok(Vec::new()),
         report => Ok(vec![CarrierEvent::Report(report)]),
     }
 }
@@ -93,12 +100,16 @@ fn billed(payload: &Value) -> Option<Billed> {
     (billed.duration_ms.is_some() || billed.cost_microusd.is_some()).then_some(billed)
 }
 
-/// The result of either detection; `None` when it is unsure.
-fn machine(result: &str) -> Option<bool> {
+/// The result of a detection or of a greeting: whether it is a machine, `None` when that is unsure, and what is known of its
+/// greeting. A beep before the detection has ended is the only event.
+fn machine(result: &str) -> (Option<bool>, Option<Greeting>) {
     match result {
-        "machine" | "fax_detected" => Some(true),
-        "human" | "human_residence" | "human_business" => Some(false),
-        _ => None,
+        "machine" => (Some(true), None),
+        "fax_detected" => (Some(true), Some(Greeting::None)),
+        "beep_detected" => (Some(true), Some(Greeting::Ended)),
+        "ended" | "no_beep_detected" | "prompt_ended" => (None, Some(Greeting::Ended)),
+        "human" | "human_residence" | "human_business" => (Some(false), None),
+        _ => (None, None),
     }
 }
 
@@ -218,18 +229,23 @@ mod tests {
     #[test]
     fn parses_machine_detection() {
         let table = [
-            ("call.machine.detection.ended", "human", Some(false)),
-            ("call.machine.detection.ended", "machine", Some(true)),
-            ("call.machine.detection.ended", "not_sure", None),
-            ("call.machine.premium.detection.ended", "human_residence", Some(false)),
-            ("call.machine.premium.detection.ended", "human_business", Some(false)),
-            ("call.machine.premium.detection.ended", "machine", Some(true)),
-            ("call.machine.premium.detection.ended", "fax_detected", Some(true)),
-            ("call.machine.premium.detection.ended", "silence", None),
+            ("call.machine.detection.ended", "human", Some(false), None),
+            ("call.machine.detection.ended", "machine", Some(true), None),
+            ("call.machine.detection.ended", "not_sure", None, None),
+            ("call.machine.greeting.ended", "ended", None, Some(Greeting::Ended)),
+            ("call.machine.greeting.ended", "beep_detected", Some(true), Some(Greeting::Ended)),
+            ("call.machine.greeting.ended", "not_sure", None, None),
+            ("call.machine.premium.detection.ended", "human_residence", Some(false), None),
+            ("call.machine.premium.detection.ended", "human_business", Some(false), None),
+            ("call.machine.premium.detection.ended", "machine", Some(true), None),
+            ("call.machine.premium.detection.ended", "fax_detected", Some(true), Some(Greeting::None)),
+            ("call.machine.premium.detection.ended", "silence", None, None),
+            ("call.machine.premium.greeting.ended", "beep_detected", Some(true), Some(Greeting::Ended)),
+            ("call.machine.premium.greeting.ended", "no_beep_detected", None, Some(Greeting::Ended)),
         ];
-        for (event, result, machine) in table {
-            let report = report(event, json!({"result": result}));
-            assert_eq!(report.and_then(|report| report.machine), machine, "{event} {result}");
+        for (event, result, machine, greeting) in table {
+            let report = report(event, json!({"result": result})).unwrap_or_default();
+            assert_eq!((report.machine, report.greeting), (machine, greeting), "{event} {result}");
         }
     }
 

@@ -6,6 +6,7 @@ use super::super::order::RejectionCause;
 use super::*;
 use crate::base::phone::E164;
 use crate::carriers::Forged;
+use crate::conversation::VoicemailAction;
 
 /// The key of the bytes 0 to 31, with a signature that the official SDK's verifier accepted.
 const KEY: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
@@ -68,6 +69,7 @@ fn an_order_is_a_dial() {
         answer_url: "https://voice.example/answer",
         command_id: "891510ac-f3e4-11e8-af5b-de00688a4901",
         ring_seconds: 40,
+        voicemail: None,
         max_seconds: 900,
         now_ms: 0,
     };
@@ -94,9 +96,15 @@ fn an_order_is_a_dial() {
             "send_silence_when_idle": true,
         })
     );
-    order = Order { ring_seconds: 1, max_seconds: 90_000, ..order };
+    order = Order {
+        ring_seconds: 1,
+        max_seconds: 90_000,
+        voicemail: Some(VoicemailAction::LeaveMessage),
+        ..order
+    };
     let body = body(&telnyx().place(&order));
     assert_eq!((&body["timeout_secs"], &body["time_limit_secs"]), (&json!(5), &json!(14_400)));
+    assert_eq!(body["answering_machine_detection"], "premium");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::base::text::truncate;
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
 use crate::carriers::shared;
+use crate::conversation::Greeting;
 
 /// Bytes of a value that an error quotes.
 const QUOTED_BYTES_MAX: usize = 40;
@@ -74,17 +75,19 @@ fn report(
             .map(|minutes| Billed { duration_ms: Some(minutes.saturating_mul(60_000)), cost_microusd: None }),
         _ => None,
     };
-    let machine = match fields.get("AnsweredBy") {
-        Some("human") => Some(false),
-        Some(by) if by == "fax" || by.starts_with("machine_") => Some(true),
-        _ => None,
+    let (machine, greeting) = match fields.get("AnsweredBy") {
+        Some("human") => (Some(false), None),
+        Some("fax") => (Some(true), Some(Greeting::None)),
+        Some(by) if by.starts_with("machine_end_") => (Some(true), Some(Greeting::Ended)),
+        Some(by) if by.starts_with("machine_") => (Some(true), None),
+        _ => (None, None),
     };
     // Even without progress the report gives the call's SID, in case the response to the order was lost.
     let is_taken = matches!(status, Some("queued" | "initiated"));
     if progress.is_none() && machine.is_none() && !is_taken {
         return Ok(None);
     }
-    Ok(Some(Report { carrier_call_id: carrier_call_id.to_owned(), progress, billed, machine }))
+    Ok(Some(Report { carrier_call_id: carrier_call_id.to_owned(), progress, billed, machine, greeting }))
 }
 
 fn end(fields: &Fields<'_>, status: &str) -> Result<End, String> {

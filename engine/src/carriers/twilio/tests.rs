@@ -46,7 +46,7 @@ fn an_account_is_complete_or_absent() {
 fn an_order_is_a_form_with_twiml() {
     let from = E164::parse("+14155550123").unwrap();
     let to = E164::parse("+442071838750").unwrap();
-    let outgoing = twilio().place(&Order {
+    let order = Order {
         from: &from,
         to: &to,
         media_url: "wss://voice.example.com/media/a&b",
@@ -54,9 +54,11 @@ fn an_order_is_a_form_with_twiml() {
         answer_url: "https://voice.example.com/answer",
         command_id: "2f0a3c1e-0000-4000-8000-000000000000",
         ring_seconds: 900,
+        voicemail: None,
         max_seconds: 1800,
         now_ms: 0,
-    });
+    };
+    let outgoing = twilio().place(&order);
     assert_eq!(outgoing.method, "POST");
     assert_eq!(outgoing.url, format!("https://api.twilio.com/2010-04-01/Accounts/{SID}/Calls.json"));
     assert_eq!(outgoing.content_type, Some("application/x-www-form-urlencoded"));
@@ -81,6 +83,21 @@ fn an_order_is_a_form_with_twiml() {
         ("TimeLimit", "1800"),
     ];
     assert_eq!(pairs, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    for (action, detection) in
+        [(VoicemailAction::HangUp, "Enable"), (VoicemailAction::LeaveMessage, "DetectMessageEnd")]
+    {
+        let outgoing = twilio().place(&Order { voicemail: Some(action), ..order });
+        let more = form_urlencoded::parse(&outgoing.body).into_owned().skip(expected.len());
+        let url = "https://voice.example.com/carriers/twilio/token";
+        let expected = [
+            ("MachineDetection", detection),
+            ("AsyncAmd", "true"),
+            ("AsyncAmdStatusCallback", url),
+            ("AsyncAmdStatusCallbackMethod", "POST"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(more.collect::<Vec<_>>(), expected);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::{CALL_ID_BYTES_MAX, causes};
 use crate::carriers::callback::Callback;
 use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
 use crate::carriers::shared;
+use crate::conversation::Greeting;
 
 /// Longest region URL; real ones have 30 bytes.
 const REGION_URL_BYTES_MAX: usize = 200;
@@ -42,6 +43,8 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
         "human" => Some(false),
         _ => None,
     };
+    let has_beep = machine == Some(true) && text("sub_state") == Some("beep_start");
+    let greeting = has_beep.then_some(Greeting::Ended);
     // Even without progress the report gives the call's id, in case the response to the order was lost.
     if progress.is_none() && machine.is_none() && status != "started" {
         return Ok(Vec::new());
@@ -49,7 +52,7 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     let carrier_call_id =
         call_id(&fields).ok_or_else(|| format!("event `{status:.40}` without a call id"))?;
     let billed = (status == "completed").then(|| billed(&fields));
-    Ok(vec![CarrierEvent::Report(Report { carrier_call_id, progress, billed, machine })])
+    Ok(vec![CarrierEvent::Report(Report { carrier_call_id, progress, billed, machine, greeting })])
 }
 
 /// The fields by name; for a query or a form, the first value of each name.
@@ -284,14 +287,22 @@ mod tests {
 
     #[test]
     fn parses_machine_detection() {
-        for (status, is_machine) in [("machine", true), ("human", false)] {
+        for (status, sub_state, is_machine, greeting) in [
+            ("machine", None, true, None),
+            ("machine", Some("beep_start"), true, Some(Greeting::Ended)),
+            ("machine", Some("beep_timeout"), true, None),
+            ("human", None, false, None),
+        ] {
             let mut body = event(status);
+            if let Some(sub_state) = sub_state {
+                body["sub_state"] = json!(sub_state);
+            }
             let body = body.as_object_mut().unwrap();
             let id = body.shift_remove("uuid").unwrap();
             body.insert("call_uuid".to_owned(), id);
             let told = report(&json!(body));
             assert_eq!((told.carrier_call_id.as_str(), told.machine), (UUID, Some(is_machine)));
-            assert_eq!(told.progress, None);
+            assert_eq!((told.progress, told.greeting), (None, greeting));
         }
     }
 

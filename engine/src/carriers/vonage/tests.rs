@@ -7,6 +7,7 @@ use crate::base::phone::E164;
 use crate::carriers::callback::Forged;
 use crate::carriers::order::RejectionCause;
 use crate::carriers::{Carriers, MediaEvent, MediaMessage};
+use crate::conversation::VoicemailAction;
 
 const KEY: &str = include_str!("test_key_pkcs8.pem");
 const COMMAND: &str = "0198f1a2-7c1e-7a55-8f4e-0123456789ab";
@@ -74,6 +75,7 @@ fn an_order_is_one_request() {
         answer_url: "https://voice.example.com/carriers/vonage/voice/token",
         command_id: COMMAND,
         ring_seconds: 30,
+        voicemail: None,
         max_seconds: 600,
         now_ms: NOW_MS,
     };
@@ -112,6 +114,9 @@ fn an_order_is_one_request() {
     assert_eq!(vonage().place(&order), sent);
     let long = vonage().place(&Order { ring_seconds: 900, max_seconds: 100_000, ..order });
     assert_eq!((&body(&long)["ringing_timer"], &body(&long)["length_timer"]), (&json!(120), &json!(86_400)));
+    let detecting = vonage().place(&Order { voicemail: Some(VoicemailAction::HangUp), ..order });
+    let detection = json!({"behavior": "continue", "mode": "default", "beep_timeout": 45});
+    assert_eq!(body(&detecting)["advanced_machine_detection"], detection);
     let short = vonage().place(&Order { ring_seconds: 0, max_seconds: 0, ..order });
     assert_eq!((&body(&short)["ringing_timer"], &body(&short)["length_timer"]), (&json!(1), &json!(1)));
 }

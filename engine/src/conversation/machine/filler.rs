@@ -139,6 +139,7 @@ mod tests {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            voicemail: None,
             filler: FILLER.into(),
         });
         call.handle(0, Input::Start);

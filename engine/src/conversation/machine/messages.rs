@@ -7,7 +7,7 @@ use serde_json::Value;
 #[cfg(doc)]
 use super::Conversation;
 use crate::base::text::truncate_with_note;
-use crate::conversation::{AssistantReply, EndedReason, TOOL_RESULT_BYTES_MAX};
+use crate::conversation::{AssistantReply, EndedReason, Greeting, TOOL_RESULT_BYTES_MAX};
 
 /// One side of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +133,11 @@ pub enum Input {
         /// What happened.
         text: String,
     },
+    /// The carrier says that a machine has answered, or more about its greeting. May come before [`Input::Start`].
+    MachineAnswered {
+        /// What is known of its greeting.
+        greeting: Option<Greeting>,
+    },
     /// Time has passed: the user may have been silent for too long, or have waited for a tool, or the time limit may be
     /// reached. Due at
     /// [`Conversation::poll_timeout`]; harmless at any other time.
@@ -234,6 +239,7 @@ impl Input {
             | Self::ModelFailed { .. }
             | Self::ToolResult { .. }
             | Self::Note { .. }
+            | Self::MachineAnswered { .. }
             | Self::Tick
             | Self::LineBegan { .. }
             | Self::Paused
@@ -280,6 +286,9 @@ pub enum Output {
         /// The keys; `w` is half a second of pause.
         keys: String,
     },
+    /// Stop speaking: [`Input::Interrupted`] follows if a line was being spoken. From now on nothing that the other side says or
+    /// presses interrupts the assistant.
+    Hush,
     /// The conversation has ended; nothing comes after this.
     Ended {
         /// The reason.
@@ -298,6 +307,8 @@ pub enum WaitingFor {
     Model,
     /// [`Input::ToolResult`], one or several.
     Tool,
+    /// The end of a machine's greeting, or of the message.
+    Machine,
     /// None: it has ended.
     Nothing,
 }

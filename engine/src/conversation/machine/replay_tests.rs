@@ -6,7 +6,7 @@ use super::*;
 use crate::base::limits::CALL_INPUTS_BYTES_MAX;
 use crate::conversation::ToolRequest;
 use crate::conversation::input_log::{self, InputLog};
-use crate::conversation::{ConversationLimits, ToolSpec};
+use crate::conversation::{ConversationLimits, Greeting, ToolSpec, Voicemail, VoicemailAction};
 
 const SILENCE_MS: i64 = 20_000;
 const DURATION_MS: i64 = 300_000;
@@ -152,6 +152,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Input::NotUnderstood),
         1 => (0..20_000_i64).prop_map(|at_ms| Input::LineBegan { at_ms }),
         1 => Just(Input::Note { text: "A voice failed.".into() }),
+        1 => prop_oneof![Just(None), Just(Some(Greeting::Ended)), Just(Some(Greeting::None))]
+            .prop_map(|greeting| Input::MachineAnswered { greeting }),
         1 => prop_oneof![
             Just(Input::HangUp { by: Party::User }),
             Just(Input::Stop { reason: EndedReason::MediaLost }),
@@ -298,6 +300,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        voicemail: Some(Voicemail { action: VoicemailAction::LeaveMessage, message: "Call us back.".into() }),
         filler: "One moment, I am looking.".into(),
     }
 }

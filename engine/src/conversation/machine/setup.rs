@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{ConversationLimits, Knowledge, ToolSpec};
+use crate::conversation::{ConversationLimits, Knowledge, ToolSpec, Voicemail};
 
 /// The configuration of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,4 +46,7 @@ pub struct ConversationSetup {
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,
+    /// What happens after [`MachineAnswered`](super::Input::MachineAnswered); `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voicemail: Option<Voicemail>,
 }

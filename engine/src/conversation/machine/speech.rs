@@ -150,7 +150,8 @@ impl Conversation {
     /// Says the rest of a line whose voice failed in the middle, once in a turn: who heard half a sentence waits for the other
     /// half. A voice that says nothing of a line would say nothing of it a moment later.
     fn say_rest(&mut self, row: usize) {
-        let is_silent = self.state == State::Listening && self.speaking.is_empty();
+        let is_silent =
+            (self.state == State::Listening || self.is_leaving_message()) && self.speaking.is_empty();
         let row = self.transcript.get(row).filter(|row| row.interrupted && !row.text.is_empty());
         let Some(row) = row.filter(|_| is_silent && !self.has_said_rest) else { return };
         let rest = row.intended_text.as_ref().and_then(|intended| intended.strip_prefix(row.text.as_str()));

@@ -195,6 +195,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        voicemail: None,
         filler: "I am looking.".into(),
     });
     call.handle(0, Input::Start);

@@ -459,6 +459,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        voicemail: None,
         filler: "One moment, I am looking.".into(),
     }
 }

@@ -14,8 +14,10 @@ impl Conversation {
             return None;
         }
         let limit_ms = self.setup.limits.duration_ms_max;
-        let due_ms =
-            [self.silent_at_ms(), self.filler_at_ms()].into_iter().flatten().fold(limit_ms, i64::min);
+        let due_ms = [self.silent_at_ms(), self.filler_at_ms(), self.message_at_ms()]
+            .into_iter()
+            .flatten()
+            .fold(limit_ms, i64::min);
         Some(self.started_ms.saturating_add(due_ms))
     }
 

@@ -141,7 +141,8 @@ impl Conversation {
     }
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
-        let is_over = self.ended().is_some();
+        // No machine waits for an answer about a tool.
+        let is_over = self.ended().is_some() || self.state == State::Mailbox;
         if self.state != State::Calling && !is_over {
             return;
         }

@@ -163,6 +163,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         filler: String::new(),
+        voicemail: None,
     }
 }
 
@@ -190,7 +191,7 @@ fn answers(call: &mut Conversation, text: &str, calls: &[ToolRequest]) -> Vec<St
         match output {
             Output::Say { text } => said.push(text),
             Output::CallTool { id, .. } | Output::PressKeys { id, .. } => panic!("{id} is sent"),
-            Output::AskModel { .. } | Output::Ended { .. } => {}
+            Output::AskModel { .. } | Output::Hush | Output::Ended { .. } => {}
         }
     }
     said

@@ -3,6 +3,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use crate::base::limits::KNOWLEDGE_PER_ASSISTANT_BYTES_MAX;
+use crate::conversation::VoicemailAction;
 use crate::dashboard::frame::{Frame, Page};
 use crate::dashboard::layout::{self, Call, Strip, send};
 use crate::dashboard::pages::conflict::Conflict;
@@ -173,6 +174,11 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             summary { "Handing over to people" }
             (form.field("transfers"))
         }
+        details.raw open[form.has_problem("voicemail")] {
+            summary { "Answering machines" }
+            (form.choice("voicemail.action", &machine_choices()))
+            (form.field("voicemail.message"))
+        }
         (provided(frame))
         @if form.holds("voice", TONE) { (tones()) }
         details.raw open[form.has_problem("speech")] {
@@ -186,6 +192,16 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             }
         }
     }
+}
+
+/// What an assistant can do with a machine. Without a choice nothing is detected.
+fn machine_choices() -> Vec<(String, String)> {
+    let choices = [
+        ("", "Nothing: talk as with a person"),
+        (VoicemailAction::HangUp.as_str(), "Hang up"),
+        (VoicemailAction::LeaveMessage.as_str(), "Leave a message"),
+    ];
+    choices.map(|(choice, called)| (choice.to_owned(), called.to_owned())).to_vec()
 }
 
 fn edit(frame: &Frame, answers: &[Value]) -> Markup {

@@ -477,6 +477,7 @@ const LABELS: &[(&str, &str)] = &[
     ("end_of_turn_max_ms", "Longest pause within a turn (ms)"),
     ("think_early", "Ask the model early"),
     ("keys", "Press telephone keys"),
+    ("action", "If a machine answers a call to somebody"),
     ("knowledge_ids", "Knowledge"),
 ];
 

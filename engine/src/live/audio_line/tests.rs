@@ -321,6 +321,7 @@ impl Default for Call {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            voicemail: None,
             filler: String::new(),
         };
         Self {

@@ -1,9 +1,7 @@
 //! The specifics of telephone calls: the socket may open while the call still rings, and the carrier sends reports.
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
-use crate::base::limits::{
-    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_CONNECT_MS, PHONE_LEG_CHECK_MS, PHONE_START_MS,
-};
+use crate::base::limits::{PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_CONNECT_MS, PHONE_START_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
 use crate::live::call_journal;
@@ -56,7 +54,8 @@ impl Drive<'_> {
                 return self.release_unconnected(0).await;
             }
             let mut statements = session.lease.extend(now_ms).to_vec();
-            statements.extend(Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg }.change());
+            let leg = Leg { media_started_at: Some(Timestamp::from_ms(now_ms)), ..leg };
+            statements.extend(leg.change());
             statements.extend(calls::write::advance(
                 workspace_id,
                 call_id,
@@ -70,6 +69,8 @@ impl Drive<'_> {
                     let call = rows.last().and_then(Rows::first);
                     let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
                     self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
+                    self.note_answerer(&leg);
+                    self.check_leg_at_ms = now_ms + self.leg_check_ms();
                     return Ok(());
                 }
                 Err(Fault::Stale) => {}
@@ -130,7 +131,8 @@ impl Drive<'_> {
     /// Stops the conversation if the leg requires it.
     pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
-        self.check_leg_at_ms = self.now_ms() + PHONE_LEG_CHECK_MS;
+        self.note_answerer(&leg);
+        self.check_leg_at_ms = self.now_ms() + self.leg_check_ms();
         if let Some((reason, fault)) = leg.stop_reason().filter(|_| self.transferring.is_none()) {
             self.fault = fault.or(self.fault);
             self.is_connection_over = true;

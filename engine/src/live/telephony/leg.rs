@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};
 use crate::base::time::Timestamp;
 use crate::carriers::{Billed, CarrierName, End, Ending, Rejection, Side};
-use crate::conversation::{CallFault, EndedReason};
+use crate::conversation::{CallFault, EndedReason, Greeting};
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
 
@@ -95,6 +95,9 @@ pub struct CarrierFacts {
     /// Whether a machine answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<bool>,
+    /// What is known of the machine's greeting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greeting: Option<Greeting>,
     /// The carrier's code and message when it rejected the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<(String, String)>,
@@ -308,6 +311,7 @@ mod tests {
             counted: Some(Counted { telephony_microusd: 7, duration_ms: 8 }),
             answered: true,
             machine: Some(false),
+            greeting: Some(Greeting::Ended),
             rejection: Some(("21211".to_owned(), "no".to_owned())),
         };
         assert_eq!(serde_json::from_value::<CarrierFacts>(json!(facts)).unwrap(), facts);

@@ -93,6 +93,7 @@ impl<'a> Change<'a> {
         }
         let facts = &mut after.facts;
         facts.machine = facts.machine.or(report.machine);
+        facts.greeting = facts.greeting.or(report.greeting);
         facts.answered |= report.progress == Some(Progress::Answered);
         facts.billed = merge_billed(facts.billed, report.billed);
         let mut end = None;

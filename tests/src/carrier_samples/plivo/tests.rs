@@ -57,6 +57,7 @@ fn order() -> Outgoing {
         answer_url: "https://voice.example.com/a",
         command_id: "k",
         ring_seconds: 45,
+        voicemail: None,
         max_seconds: 900,
         now_ms: 0,
     })
@@ -70,6 +71,7 @@ fn orders_and_hang_ups_are_understood() {
         status_url: "https://voice.example.com/s".to_owned(),
         instruction: None,
         answer_url: Some("https://voice.example.com/a".to_owned()),
+        detection: None,
     };
     assert_eq!(PlivoWire.read(&sent(&order())), Ok(taken));
     let accepted = Placed::Accepted { carrier_call_id: CALL_ID.to_owned() };

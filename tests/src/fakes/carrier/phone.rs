@@ -7,7 +7,9 @@ use super::clock_s;
 use super::forgery::Forgery;
 use super::line::{Closed, Line};
 use super::server::{CarrierServer, TIMEOUT_MS};
-use super::wire::{Behaviour, CallEvent, CallbackRequest, Command, EndKind, Instruction, PhoneCall};
+use super::wire::{
+    Answerer, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind, Instruction, PhoneCall,
+};
 use crate::reply::Reply;
 
 /// How the service ended a call.
@@ -231,6 +233,27 @@ impl Phone {
         if let Some(callback) = self.server.wire().callback(&public, &other, event, self.told, clock_s()) {
             self.deliver(&callback);
         }
+    }
+
+    // Detection of machines.
+
+    /// Reports who has answered, if the service wants to know and the carrier says this.
+    #[track_caller]
+    pub fn detects(&mut self, answerer: Answerer) {
+        self.tell(&CallEvent::Detected(answerer));
+    }
+
+    /// Reports who has answered a call that the service does not know.
+    #[track_caller]
+    pub fn detects_for_nobody(&mut self, answerer: Answerer) {
+        let known = self.call.clone();
+        (self.call.carrier_call_id, self.call.other_id) = super::numbers::ids(self.server.provider());
+        let plain = |url: &str| url.split('?').next().unwrap_or_default().to_owned();
+        self.call.status_url = plain(&known.status_url);
+        self.call.detection =
+            known.detection.clone().map(|detection| Detection { url: plain(&detection.url), ..detection });
+        self.detects(answerer);
+        self.call = known;
     }
 
     // Instructions of the service.

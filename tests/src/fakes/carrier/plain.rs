@@ -34,6 +34,7 @@ impl Wire for Plain {
                 status_url: text("status_url"),
                 instruction: body["media_url"].is_string().then(connect),
                 answer_url: body["answer_url"].as_str().map(str::to_owned),
+                detection: None,
             }),
             ["calls", id, "answer"] => {
                 Ok(Command::Answer { carrier_call_id: id.to_owned(), instruction: connect() })

@@ -300,10 +300,11 @@ impl CarrierServer {
         let read = self.0.wire.read(&request);
         let treatment = match &read {
             Err(refusal) => Treatment::Reply(refusal.clone()),
-            Ok(Command::Place { from, to, status_url, instruction, answer_url }) => {
+            Ok(Command::Place { from, to, status_url, instruction, answer_url, detection }) => {
                 let behaviour = numbers::behaviour(to);
                 let voice_url = answer_url.clone().unwrap_or_default();
                 let call = self.new_call(from, to, true, status_url.clone(), voice_url);
+                let call = PhoneCall { detection: detection.clone(), ..call };
                 if behaviour.has_the_call() {
                     let (call, instruction) = (call.clone(), instruction.clone());
                     self.lock().calls.push(Entry { call, instruction, taken_up: false, over: false });
@@ -352,7 +353,17 @@ impl CarrierServer {
     ) -> PhoneCall {
         let (carrier_call_id, other_id) = numbers::ids(self.provider());
         let (from, to, format) = (from.to_owned(), to.to_owned(), String::new());
-        PhoneCall { carrier_call_id, other_id, from, to, outbound, status_url, voice_url, format }
+        PhoneCall {
+            carrier_call_id,
+            other_id,
+            from,
+            to,
+            outbound,
+            status_url,
+            voice_url,
+            format,
+            detection: None,
+        }
     }
 
     #[track_caller]

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::clock_s;
 use super::wire::{
-    ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, EndKind, Instruction, MediaWire,
-    PhoneCall, Public, Wire,
+    Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind,
+    Instruction, MediaWire, PhoneCall, Public, Wire,
 };
 use fields::{method, number, object, one, text, url, within};
 use media::VonageMedia;
@@ -113,7 +113,8 @@ impl VonageWire {
             _ => return Err("ncco: either that or answer_url".to_owned()),
         };
         let (from, to) = (number(from.get("number"), "from.number")?, number(to.get("number"), "to.number")?);
-        Ok(Command::Place { from, to, status_url, instruction, answer_url })
+        let detection = detection(order, &status_url)?;
+        Ok(Command::Place { from, to, status_url, instruction, answer_url, detection })
     }
 
     fn transfer(&self, id: &str, body: &Value) -> Result<Command, String> {
@@ -215,6 +216,7 @@ impl Wire for VonageWire {
     ) -> Option<CallbackRequest> {
         let (status, detail, rest) = match event {
             CallEvent::Incoming => return Some(answer_webhook(call, &self.state().api_url, now_s)),
+            CallEvent::Detected(answerer) => return detected(call, *answerer, now_s),
             CallEvent::Ringing => ("ringing", None, Map::new()),
             CallEvent::Answered => {
                 let empty = json!({"start_time": null, "rate": null, "network": null});
@@ -271,6 +273,40 @@ impl Wire for VonageWire {
             self.leg(call).map_or((16_000, Map::new()), |leg| (leg.rate_hz, leg.headers));
         Box::new(VonageMedia { rate_hz, headers })
     }
+}
+
+/// In the mode `default`, the call is connected at once, and a beep is reported, too.
+fn detection(order: &Map<String, Value>, status_url: &str) -> Result<Option<Detection>, String> {
+    let Some(detection) = order.get("advanced_machine_detection") else { return Ok(None) };
+    let detection = object(detection, "advanced_machine_detection", &["behavior", "mode", "beep_timeout"])?;
+    within(detection, "beep_timeout", 45..=120)?;
+    match (text(detection, "behavior")?, text(detection, "mode")?) {
+        ("continue", "default") => Ok(Some(Detection { reports_greeting: true, url: status_url.to_owned() })),
+        other => Err(format!("advanced_machine_detection: this fake does not wait for it: {other:?}")),
+    }
+}
+
+/// The leg's id has another name in these events.
+fn detected(call: &PhoneCall, answerer: Answerer, now_s: i64) -> Option<CallbackRequest> {
+    let detection = call.detection.as_ref()?;
+    let (status, sub_state) = match answerer {
+        Answerer::Person => ("human", None),
+        Answerer::Machine | Answerer::Fax => ("machine", None),
+        Answerer::GreetedMachine => ("machine", Some("beep_start")),
+        Answerer::Unsure => return None,
+    };
+    let mut body = json!({
+        "from": digits(&call.from),
+        "to": digits(&call.to),
+        "call_uuid": call.carrier_call_id,
+        "conversation_uuid": call.other_id,
+        "status": status,
+        "timestamp": timestamp(now_s),
+    });
+    if let Some(sub_state) = sub_state {
+        body["sub_state"] = json!(sub_state);
+    }
+    Some(post(&detection.url, &body, now_s))
 }
 
 /// A `GET` with the call in its query. Vonage hashes its own JSON form of it for the token.

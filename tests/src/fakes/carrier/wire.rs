@@ -145,6 +145,8 @@ pub enum Command {
         instruction: Option<Instruction>,
         /// The URL for instructions.
         answer_url: Option<String>,
+        /// Whether a machine is to be detected, and where that is reported.
+        detection: Option<Detection>,
     },
     /// Answers an incoming call.
     Answer {
@@ -170,6 +172,15 @@ pub enum Command {
         /// [`Instruction::Dial`], or the URL where it is fetched.
         instruction: Result<Instruction, String>,
     },
+}
+
+/// The detection of machines that an order asks for. The call is connected without waiting for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detection {
+    /// Whether the end of a greeting is reported.
+    pub reports_greeting: bool,
+    /// The URL for its results.
+    pub url: String,
 }
 
 /// An instruction for a call.
@@ -239,6 +250,8 @@ pub struct PhoneCall {
     pub voice_url: String,
     /// The audio format that the service requested; empty if there is no choice.
     pub format: String,
+    /// The detection that was ordered.
+    pub detection: Option<Detection>,
 }
 
 /// An event of a call.
@@ -257,6 +270,8 @@ pub enum CallEvent {
         /// The URL that the service named.
         url: String,
     },
+    /// The carrier has detected who answered, or more about it.
+    Detected(Answerer),
     /// The call ended.
     Ended {
         /// The kind of end.
@@ -269,6 +284,21 @@ pub enum CallEvent {
         /// Billed time in seconds.
         seconds: u32,
     },
+}
+
+/// Who has answered, as a carrier reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerer {
+    /// A person.
+    Person,
+    /// A machine.
+    Machine,
+    /// A machine whose greeting is over.
+    GreetedMachine,
+    /// A fax.
+    Fax,
+    /// The carrier cannot tell.
+    Unsure,
 }
 
 /// How a call ends.

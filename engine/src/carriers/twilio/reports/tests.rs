@@ -132,14 +132,16 @@ fn parses_the_end_of_a_call() {
 
 #[test]
 fn parses_machine_detection() {
-    for (by, machine) in [
-        ("human", Some(false)),
-        ("machine_start", Some(true)),
-        ("machine_end_beep", Some(true)),
-        ("fax", Some(true)),
+    for (by, machine, greeting) in [
+        ("human", Some(false), None),
+        ("machine_start", Some(true), None),
+        ("machine_end_beep", Some(true), Some(Greeting::Ended)),
+        ("machine_end_silence", Some(true), Some(Greeting::Ended)),
+        ("machine_end_other", Some(true), Some(Greeting::Ended)),
+        ("fax", Some(true), Some(Greeting::None)),
     ] {
         let report = report_of(&[("AnsweredBy", by), ("MachineDetectionDuration", "2100")]);
-        assert_eq!((report.machine, report.progress), (machine, None), "{by}");
+        assert_eq!((report.machine, report.greeting, report.progress), (machine, greeting, None), "{by}");
     }
     let report =
         report_of(&[("AnsweredBy", "unknown"), ("CallStatus", "in-progress"), ("Direction", "outbound-api")]);

@@ -92,6 +92,7 @@ impl PendingCall {
             answer_url: &urls.answer,
             command_id: &command_id(&self.call.id, "place"),
             ring_seconds: PHONE_RING_SECONDS,
+            voicemail: ready.assistant.voicemail.as_ref().map(|voicemail| voicemail.action),
             max_seconds: u32::try_from(self.leg.max_seconds).unwrap_or_default(),
             now_ms: self.now.ms(),
         });

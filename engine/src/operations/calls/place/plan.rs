@@ -9,7 +9,7 @@ use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
 use crate::config::Talking;
-use crate::conversation::PipelineMode;
+use crate::conversation::{PipelineMode, Voicemail};
 use crate::live::admission;
 use crate::live::telephony::callbacks;
 use crate::live::telephony::leg::Room;
@@ -18,6 +18,7 @@ use crate::operations::validate;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::column::Column;
 use crate::storage::events;
 use crate::storage::fault::Fault;
 use crate::storage::spending::{self, Budget, PhoneGrant};
@@ -26,7 +27,7 @@ use crate::storage::spending::{self, Budget, PhoneGrant};
 pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
     [
         sql!(
-            "SELECT id, revision, model, voice, transcriber, pipeline_mode FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            "SELECT id, revision, model, voice, transcriber, pipeline_mode, voicemail FROM assistants WHERE workspace_id = :ws AND id = :assistant",
             assistant = &body.assistant_id,
         ),
         sql!(
@@ -61,6 +62,7 @@ pub(super) struct Assistant {
     pub(super) voice: String,
     transcriber: String,
     pipeline_mode: PipelineMode,
+    pub(super) voicemail: Option<Voicemail>,
 }
 
 /// A call that can be placed.
@@ -164,6 +166,7 @@ impl Assistant {
             voice: row.text("voice")?,
             transcriber: row.text("transcriber")?,
             pipeline_mode: row.word("pipeline_mode")?,
+            voicemail: Column::read(row, "voicemail")?,
         })
     }
 }

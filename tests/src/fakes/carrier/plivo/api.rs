@@ -4,10 +4,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{AUTH_ID, AUTH_TOKEN};
-use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Behaviour, Command};
+use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Behaviour, Command, Detection};
 
 const API_ID: &str = "97ceeb52-58b6-11e1-86da-77300b68f8bb";
-const METHODS: [&str; 3] = ["answer_method", "ring_method", "hangup_method"];
+const METHODS: [&str; 4] = ["answer_method", "ring_method", "hangup_method", "machine_detection_method"];
 const SECONDS_MAX: u64 = 86_400;
 
 pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
@@ -79,7 +79,9 @@ fn place(request: &ApiRequest) -> Result<Command, ApiReply> {
     }
     for (name, value) in &body {
         let fits = match name.as_str() {
-            "from" | "to" | "answer_url" | "ring_url" | "hangup_url" => true,
+            "from" | "to" | "answer_url" | "ring_url" | "hangup_url" | "machine_detection_url" => true,
+            // With `hangup`, Plivo ends the call itself.
+            "machine_detection" => value == "true",
             name if METHODS.contains(&name) => value == "POST",
             "time_limit" | "ring_timeout" => value.as_u64().is_some_and(|s| (1..=SECONDS_MAX).contains(&s)),
             _ => false,
@@ -88,12 +90,22 @@ fn place(request: &ApiRequest) -> Result<Command, ApiReply> {
             return Err(invalid(name));
         }
     }
+    let detection = match (body.contains_key("machine_detection"), body.get("machine_detection_url")) {
+        (false, None) => None,
+        // Without a URL, nobody would learn of it while the call goes on.
+        (true, Some(_)) => {
+            let url = url("machine_detection_url")?.to_owned();
+            Some(Detection { reports_greeting: false, url })
+        }
+        _ => return Err(invalid("machine_detection")),
+    };
     Ok(Command::Place {
         from: format!("+{from}"),
         to: format!("+{to}"),
         status_url: hangup_url.to_owned(),
         instruction: None,
         answer_url: Some(answer_url.to_owned()),
+        detection,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Plivo's callbacks and their URLs.
 use super::{AUTH_ID, request_uuid};
-use crate::fakes::carrier::wire::{CallEvent, EndKind, PhoneCall};
+use crate::fakes::carrier::wire::{Answerer, CallEvent, EndKind, PhoneCall};
 
 /// The price of a started minute, in hundred thousandths of a dollar.
 const RATE: u32 = 500;
@@ -18,7 +18,13 @@ pub(super) fn fields<'a>(
         CallEvent::Asked => (&call.voice_url, "StartApp", "in-progress"),
         CallEvent::Ringing if call.outbound => (&call.status_url, "Ring", "ringing"),
         CallEvent::Ended { how, .. } => (&call.status_url, "Hangup", status(*how)),
-        CallEvent::Ringing | CallEvent::Answered | CallEvent::Priced { .. } => return None,
+        // Nothing else is reported.
+        CallEvent::Detected(Answerer::Machine | Answerer::Fax) => {
+            (&call.detection.as_ref()?.url, "MachineDetection", "in-progress")
+        }
+        CallEvent::Ringing | CallEvent::Answered | CallEvent::Priced { .. } | CallEvent::Detected(_) => {
+            return None;
+        }
     };
     let mut fields = vec![
         ("BillRate", dollars(RATE)),
@@ -38,6 +44,10 @@ pub(super) fn fields<'a>(
     } else {
         fields.push(("CallerName", digits(&call.from)));
         fields.push(("STIRVerification", "Not Applicable".to_owned()));
+    }
+    if matches!(event, CallEvent::Detected(_)) {
+        fields.push(("IfMachine", "continue".to_owned()));
+        fields.push(("Machine", "true".to_owned()));
     }
     if let CallEvent::Ended { how, seconds } = event {
         fields.extend(end(call, *how, *seconds, now_s));

@@ -1,7 +1,7 @@
 //! The requests to Telnyx's API, field by field. Documented fields that no service of ours sends are rejected.
 use serde_json::{Map, Value};
 
-use super::super::wire::{ApiReply, ApiRequest, Command, Instruction};
+use super::super::wire::{ApiReply, ApiRequest, Command, Detection, Instruction};
 use super::{API_KEY, CONNECTION_ID, error, unauthorized};
 
 /// The type of a field.
@@ -42,8 +42,20 @@ const ANSWER: &[Field] = &[
     ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
 ];
 
+/// The words of `answering_machine_detection`.
+const DETECTIONS: &[&str] = &[
+    "premium",
+    "premium_ios_call_screening_detection",
+    "detect",
+    "detect_beep",
+    "detect_words",
+    "greeting_end",
+    "disabled",
+];
+
 /// The additional fields of a dial.
 const DIAL: &[Field] = &[
+    ("answering_machine_detection", Kind::OneOf(DETECTIONS), false),
     ("connection_id", Kind::Connection, true),
     ("from", Kind::Number, true),
     ("to", Kind::Number, true),
@@ -109,6 +121,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
                 status_url: text("webhook_url").unwrap_or_default(),
                 instruction: Some(connect(&body)?),
                 answer_url: None,
+                detection: detection(&body),
             });
         }
     };
@@ -121,6 +134,13 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
         }
         _ => Ok(Command::HangUp { carrier_call_id }),
     }
+}
+
+/// All but `disabled` report a result at the call's URL, and all but `detect` more about a greeting.
+fn detection(body: &Map<String, Value>) -> Option<Detection> {
+    let kind = body.get("answering_machine_detection")?.as_str().filter(|kind| *kind != "disabled")?;
+    let url = body.get("webhook_url")?.as_str()?.to_owned();
+    Some(Detection { reports_greeting: kind != "detect", url })
 }
 
 /// With `mp3`, the default, Telnyx would drop our audio. Here that is an error.

@@ -30,6 +30,7 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: "https://voice.example/status".to_owned(),
         voice_url: "https://voice.example/voice".to_owned(),
         format: String::new(),
+        detection: None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! `calling_party_type`, `from_sip_uri`, `to_sip_uri`, `meta`).
 use serde_json::{Value, json};
 
-use super::super::wire::{CallEvent, EndKind, PhoneCall};
+use super::super::wire::{Answerer, CallEvent, EndKind, PhoneCall};
 use super::{CONNECTION_ID, leg_id, uuid};
 
 /// How long the other side rings before it answers.
@@ -17,6 +17,11 @@ pub(super) fn body(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64, ur
             return None;
         }
         CallEvent::Answered => ("call.answered", answered(call, now_s)),
+        CallEvent::Detected(answerer) => {
+            call.detection.as_ref()?;
+            let (event_type, result) = detected(*answerer);
+            (event_type, with(common(call), json!({"result": result})))
+        }
         CallEvent::Ended { how, seconds } => ("call.hangup", hangup(call, *how, *seconds, now_s)),
         CallEvent::Priced { seconds } => ("call.cost", cost(call, *seconds, now_s)),
     };
@@ -84,6 +89,18 @@ fn answered(call: &PhoneCall, now_s: i64) -> Value {
         "tags": [],
     });
     with(common(call), more)
+}
+
+/// The premium detection. A beep before its end is the only event.
+fn detected(answerer: Answerer) -> (&'static str, &'static str) {
+    const DETECTION: &str = "call.machine.premium.detection.ended";
+    match answerer {
+        Answerer::Person => (DETECTION, "human_residence"),
+        Answerer::Machine => (DETECTION, "machine"),
+        Answerer::Fax => (DETECTION, "fax_detected"),
+        Answerer::Unsure => (DETECTION, "not_sure"),
+        Answerer::GreetedMachine => ("call.machine.premium.greeting.ended", "beep_detected"),
+    }
 }
 
 fn hangup(call: &PhoneCall, how: EndKind, seconds: u32, now_s: i64) -> Value {

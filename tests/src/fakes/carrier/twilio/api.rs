@@ -5,7 +5,7 @@ use http::Uri;
 use serde_json::{Value, json};
 
 use super::{ACCOUNT_SID, AUTH_TOKEN, document};
-use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Command, Instruction};
+use crate::fakes::carrier::wire::{ApiReply, ApiRequest, Command, Detection, Instruction};
 
 /// The accepted parameters for creating a call.
 const CREATE: &[&str] = &[
@@ -19,6 +19,10 @@ const CREATE: &[&str] = &[
     "StatusCallbackEvent",
     "Timeout",
     "TimeLimit",
+    "MachineDetection",
+    "AsyncAmd",
+    "AsyncAmdStatusCallback",
+    "AsyncAmdStatusCallbackMethod",
 ];
 
 /// The events for status callbacks.
@@ -134,7 +138,25 @@ fn create(form: &Form) -> Result<Command, ApiReply> {
         status_url: status_url.to_owned(),
         instruction,
         answer_url,
+        detection: detection(form)?,
     })
+}
+
+/// Without `AsyncAmd`, the person would hear nothing until it is decided; without a URL, nobody would learn of it.
+fn detection(form: &Form) -> Result<Option<Detection>, ApiReply> {
+    let reports_greeting = match form.get("MachineDetection") {
+        None => return Ok(None),
+        Some("Enable") => false,
+        Some("DetectMessageEnd") => true,
+        Some(other) => return Err(error(400, 21_200, &format!("Invalid MachineDetection {other}"))),
+    };
+    let url = form.get("AsyncAmdStatusCallback").filter(|url| is_web_url(url));
+    match (form.get("AsyncAmd"), url, form.get("AsyncAmdStatusCallbackMethod")) {
+        (Some("true"), Some(url), Some("POST")) => {
+            Ok(Some(Detection { reports_greeting, url: url.to_owned() }))
+        }
+        _ => Err(error(400, 21_200, "A detection that is not asynchronous")),
+    }
 }
 
 fn update(form: &Form, sid: &str) -> Result<Command, ApiReply> {

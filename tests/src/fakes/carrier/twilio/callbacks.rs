@@ -1,12 +1,15 @@
 //! Twilio's requests to the service.
 use super::{ACCOUNT_SID, sign};
-use crate::fakes::carrier::wire::{CallEvent, CallbackRequest, EndKind, PhoneCall};
+use crate::fakes::carrier::wire::{Answerer, CallEvent, CallbackRequest, EndKind, PhoneCall};
 
 /// The request for an event, if there is one and a URL for it.
 ///
 /// For an incoming call Twilio reports only its arrival, to the number's voice URL, and its end, to the number's "call status
 /// changes" URL.
 pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Option<CallbackRequest> {
+    if let CallEvent::Detected(answerer) = event {
+        return detected(call, *answerer, nth);
+    }
     let (url, status) = match event {
         CallEvent::Incoming if !call.outbound => (&call.voice_url, "ringing"),
         CallEvent::Ringing if call.outbound => (&call.status_url, "ringing"),
@@ -35,6 +38,28 @@ pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Op
         parameters.push(("SipResponseCode", sip_response_code_of(*how).to_string()));
     }
     Some(signed(call, url, &parameters, nth))
+}
+
+/// The result of an asynchronous detection: one callback, which has neither a status nor numbers. With `DetectMessageEnd` it comes
+/// after the greeting.
+fn detected(call: &PhoneCall, answerer: Answerer, nth: u32) -> Option<CallbackRequest> {
+    let detection = call.detection.as_ref()?;
+    let answered_by = match answerer {
+        Answerer::Person => "human",
+        Answerer::Machine if detection.reports_greeting => return None,
+        Answerer::Machine => "machine_start",
+        Answerer::GreetedMachine if detection.reports_greeting => "machine_end_beep",
+        Answerer::GreetedMachine => return None,
+        Answerer::Fax => "fax",
+        Answerer::Unsure => "unknown",
+    };
+    let parameters = [
+        ("AccountSid", ACCOUNT_SID.to_owned()),
+        ("AnsweredBy", answered_by.to_owned()),
+        ("CallSid", call.carrier_call_id.clone()),
+        ("MachineDetectionDuration", "2100".to_owned()),
+    ];
+    Some(signed(call, &detection.url, &parameters, nth))
 }
 
 fn signed(call: &PhoneCall, url: &str, parameters: &[(&str, String)], nth: u32) -> CallbackRequest {

@@ -15,6 +15,7 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: "https://a.example/status".to_owned(),
         voice_url: "https://a.example/voice".to_owned(),
         format: String::new(),
+        detection: None,
     }
 }
 

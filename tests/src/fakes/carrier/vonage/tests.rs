@@ -38,6 +38,7 @@ fn call(outbound: bool) -> PhoneCall {
         status_url: STATUS.to_owned(),
         voice_url: "https://voice.example.com/carriers/vonage/voice".to_owned(),
         format: String::new(),
+        detection: None,
     }
 }
 
@@ -50,6 +51,7 @@ fn order(carrier: &Arc<dyn Carrier>) -> Outgoing {
         answer_url: "https://voice.example.com/carriers/vonage/voice/token",
         command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ab",
         ring_seconds: 30,
+        voicemail: None,
         max_seconds: 600,
         now_ms: NOW_S * 1_000,
     })
@@ -109,6 +111,7 @@ fn a_valid_order_is_accepted() {
         status_url: STATUS.to_owned(),
         instruction: Some(Instruction::Connect { media_url: MEDIA.to_owned(), status_url: None }),
         answer_url: None,
+        detection: None,
     };
     assert_eq!(wire.read(&sent(&order(&carrier))), Ok(expected));
     let placed = carrier.placed(&reply(wire.placed(&call(true))));

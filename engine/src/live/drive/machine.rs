@@ -1,0 +1,54 @@
+//! An answering machine that the carrier reports. The report waits in the leg until the conversation can take it.
+use super::Drive;
+use crate::base::limits::{
+    PHONE_ANSWERER_CHECK_METERED_MS, PHONE_ANSWERER_CHECK_MS, PHONE_ANSWERER_MS, PHONE_LEG_CHECK_MS,
+};
+use crate::conversation::{Greeting, Input};
+use crate::live::telephony::leg::Leg;
+
+/// A machine, and what is known of its greeting.
+type Machine = Option<Greeting>;
+
+/// Who has answered.
+#[derive(Debug, Default)]
+pub(super) struct Answerer {
+    /// What the carrier has reported.
+    reported: Option<Machine>,
+    /// What the conversation knows of it.
+    told: Option<Machine>,
+    /// Whether a report may still come.
+    is_open: bool,
+}
+
+impl Drive<'_> {
+    /// Takes what the leg says of who has answered.
+    pub(super) fn note_answerer(&mut self, leg: &Leg) {
+        if self.session.meets_machines() {
+            let facts = &leg.facts;
+            self.answerer.reported = (facts.machine == Some(true)).then_some(facts.greeting);
+            let until = leg.media_started_at.map_or(i64::MAX, |at| (at + PHONE_ANSWERER_MS).ms());
+            let is_known = facts.machine.is_some_and(|is_machine| !is_machine || facts.greeting.is_some());
+            self.answerer.is_open = !is_known && self.now_ms() < until;
+        }
+    }
+
+    /// How long the leg needs not be read again.
+    pub(super) fn leg_check_ms(&self) -> i64 {
+        match self.answerer.is_open {
+            true if self.session.services.ports().blobs.is_metered() => PHONE_ANSWERER_CHECK_METERED_MS,
+            true => PHONE_ANSWERER_CHECK_MS,
+            false => PHONE_LEG_CHECK_MS,
+        }
+    }
+
+    /// Tells the conversation of a machine. While the carrier is asked to transfer the call, its answer comes first. Whether there
+    /// was news.
+    pub(super) fn meet_machine(&mut self) -> bool {
+        let news = self.answerer.reported.filter(|_| self.answerer.reported != self.answerer.told);
+        let Some(greeting) = news.filter(|_| self.transferring.is_none()) else { return false };
+        self.answerer.told = news;
+        self.forget_early();
+        self.handle(Input::MachineAnswered { greeting });
+        true
+    }
+}
