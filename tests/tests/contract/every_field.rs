@@ -123,9 +123,11 @@ fn only_known_fields_allow_null() {
         fields,
         [
             "bind_number region",
+            "create_assistant voicemail",
             "create_simulation name",
             "create_simulation_persona model",
             "create_simulation_scenario judge_model",
+            "update_assistant voicemail",
             "update_simulation name",
             "update_simulation_persona model",
             "update_simulation_scenario judge_model",

@@ -142,13 +142,14 @@ impl Conversation {
 
     pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
         // No machine waits for an answer about a tool.
-        let is_over = self.ended().is_some() || self.state == State::Mailbox;
+        let has_ended = self.ended().is_some();
+        let is_over = has_ended || self.state == State::Mailbox;
         if self.state != State::Calling && !is_over {
             return;
         }
         // After the end, only keys and a transfer have a result: what happened on the line, whatever ended the conversation.
         let counts = |call: &PendingToolCall| {
-            call.id == id && (!is_over || call.presses.is_some() || self.is_transfer(&call.name))
+            call.id == id && (!has_ended || call.presses.is_some() || self.is_transfer(&call.name))
         };
         let Some(place) = self.pending.iter().position(counts) else {
             return;

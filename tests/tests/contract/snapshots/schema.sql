@@ -107,7 +107,7 @@ CREATE TABLE assistant_revisions (
   knowledge_ids TEXT NOT NULL,
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]',
+  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT,
   PRIMARY KEY (workspace_id, id, revision)
 ) STRICT;
 CREATE TABLE assistant_tools (
@@ -129,7 +129,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]') STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT) STRICT;
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
