@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use crate::base::api_key::ApiKey;
 use crate::base::limits::{
-    APOLOGY_CHARS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
+    APOLOGY_CHARS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, LATE_AUDIO_PERCENT_DEFAULT, MEMORY_MB_DEFAULT,
+    MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
 };
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::{self, Carriers};
@@ -32,6 +33,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_ALLOW_PRIVATE_TARGETS",
     "SIDETONE_TRUSTED_PROXIES",
     "SIDETONE_MEMORY_MB",
+    LATE_AUDIO,
     "SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD",
     "SIDETONE_RUNS_AT_ONCE",
     "SIDETONE_CALLS_AT_ONCE",
@@ -45,6 +47,9 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_GOOGLE_CLIENT_SECRET",
     "SIDETONE_GOOGLE_ISSUER",
 ];
+
+/// How much audio may be late while further conversations begin.
+const LATE_AUDIO: &str = "SIDETONE_LATE_AUDIO_PERCENT";
 
 /// The key of whoever runs the service.
 pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
@@ -82,6 +87,9 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// The memory that conversations may use together. A host that can measure the machine sets the default.
     pub memory_bytes: u64,
+    /// Percentage of the audio of conversations under way that may be late, before no further conversation with audio begins;
+    /// 100 for no limit.
+    pub late_audio_percent: u64,
     /// How the dashboard sends mails; `None`: what they would say goes to the log.
     pub mail: Option<MailSettings>,
     /// Where people sign in to the dashboard besides by e-mail.
@@ -204,6 +212,7 @@ impl Config {
             carriers: Carriers::from_settings(get)?,
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
+            late_audio_percent: late_audio_percent(get(LATE_AUDIO))?,
             mail: MailSettings::from_settings(get)?,
             google: OpenIdSettings::from_settings(get)?,
             sign_up: SignUp::from_setting(get(SIGN_UP))?,
@@ -347,6 +356,13 @@ fn memory_bytes(value: Option<String>) -> Result<u64, SettingError> {
     })
 }
 
+fn late_audio_percent(value: Option<String>) -> Result<u64, SettingError> {
+    let Some(text) = value else { return Ok(LATE_AUDIO_PERCENT_DEFAULT) };
+    let percent = text.trim().parse::<u64>().ok().filter(|percent| *percent <= 100);
+    let message = || format!("must be a whole number from 0 to 100, not `{text}`");
+    percent.ok_or_else(|| SettingError { name: LATE_AUDIO, message: message() })
+}
+
 fn proxies(list: Option<String>) -> Result<Vec<IpAddr>, SettingError> {
     list.unwrap_or_default()
         .split(',')
@@ -398,6 +414,8 @@ mod tests {
             ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
             ("SIDETONE_MEMORY_MB", "23"),
             ("SIDETONE_MEMORY_MB", "half"),
+            ("SIDETONE_LATE_AUDIO_PERCENT", "101"),
+            ("SIDETONE_LATE_AUDIO_PERCENT", "1%"),
             ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "-1"),
             ("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", "5 dollars"),
             ("SIDETONE_RUNS_AT_ONCE", "0"),

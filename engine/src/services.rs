@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
+use crate::base::lateness::Lateness;
 use crate::base::limits::{
     FOLLOWERS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT,
     TOOL_TESTS_MAX,
@@ -29,6 +30,7 @@ struct Inner {
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
     tool_tests: SharedPool<WorkspaceId>,
+    lateness: Lateness,
     followers: SharedPool<WorkspaceId>,
     assistants: AssistantsInUse,
     fetched: Fetched,
@@ -49,6 +51,7 @@ impl Services {
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
             tool_tests: SharedPool::new(FairPool::for_one_holder(TOOL_TESTS_MAX)),
+            lateness: Lateness::default(),
             followers: SharedPool::new(FairPool::new(FOLLOWERS_MAX)),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
@@ -99,6 +102,11 @@ impl Services {
     /// The places for live conversations in this process.
     pub(crate) fn live_places(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.live_places
+    }
+
+    /// How late this process is with the audio of its conversations.
+    pub(crate) fn lateness(&self) -> &Lateness {
+        &self.inner.lateness
     }
 
     /// The places for tests of tools in this process.

@@ -108,6 +108,8 @@ impl Edge {
         }
         let mut script = command
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
+            // The other tests take the processor.
+            .env("SIDETONE_LATE_AUDIO_PERCENT", "100")
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
             // Tests share one isolate, and half of what it has holds about thirty recorded calls.
             .env("SIDETONE_MEMORY_MB", "512")

@@ -106,6 +106,8 @@ impl Native {
             .env("SIDETONE_BASE_URL", crate::world::BASE_URL)
             .env("SIDETONE_BOOTSTRAP_KEYS", keys.join(","))
             .env("SIDETONE_TRUSTED_PROXIES", "127.0.0.1")
+            // The other tests take the processor.
+            .env("SIDETONE_LATE_AUDIO_PERCENT", "100")
             .envs(settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -9,6 +9,7 @@ pub mod hash;
 pub mod ids;
 pub mod json;
 pub mod json_text;
+pub(crate) mod lateness;
 pub mod limits;
 pub mod network;
 pub mod ordered;

@@ -104,6 +104,30 @@ pub(crate) fn admit(services: &Services, workspace_id: &WorkspaceId, starter: St
     Some(Admission { _place: place, memory })
 }
 
+/// Whether this process is late with the audio of the conversations that it has: another one would hurt them.
+pub(crate) fn is_late(services: &Services) -> bool {
+    services.lateness().exceeds(services.config().late_audio_percent, services.ports().clock.now_ms())
+}
+
+/// The refusal of a telephone call while [`is_late`].
+pub(crate) fn late() -> Error {
+    let mut error = Error::new(Code::Unavailable, LATE);
+    error.retry_after_s = Some(10);
+    error
+}
+
+const LATE: &str =
+    "The server is late with the audio of the calls that it has, and begins no further one at the moment.";
+
+/// Why no telephone call should be answered now; `None` if one can be. What it needs is taken when its media connect.
+pub(crate) fn refusal(services: &Services, workspace_id: &WorkspaceId) -> Option<&'static str> {
+    match admit(services, workspace_id, Starter::Phone) {
+        _ if is_late(services) => Some(LATE),
+        None => Some("Too many conversations are open on the server at the moment."),
+        Some(_) => None,
+    }
+}
+
 /// The refusal of a browser test.
 pub(crate) fn no_room() -> Error {
     let message = "Too many conversations are open at the moment. Try again soon; the token is still valid.";

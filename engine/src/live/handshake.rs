@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
 
-use super::admission::{Admission, Starter, admit, no_room};
+use super::admission::{Admission, Starter, admit, is_late, no_room};
 use super::assistants::{self, Lookup};
 use super::browser_line::{self, BrowserLine};
 use super::call_journal;
@@ -236,6 +236,9 @@ async fn may_open(
     };
     let (model, voice) = (row.str("model")?, row.str("voice")?);
     let is_spoken = audio.has_voice(services, voice, row.str("transcriber")?);
+    if is_spoken && is_late(services) {
+        return Err(no_room().into());
+    }
     // In a written conversation no voice is asked.
     let voice = if is_spoken { voice } else { TONE };
     // Free conversations start whatever is left.

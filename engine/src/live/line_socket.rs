@@ -5,6 +5,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 
 use crate::base::ids::CallId;
+use crate::base::lateness::Lateness;
 use crate::base::limits::{BROWSER_MARK_MS, PHONE_FINAL_PLAYBACK_MS, PHONE_START_MS, SPEECH_CLOSE_MS};
 use crate::carriers::{MediaCodec, MediaEvent};
 use crate::conversation::transcript::TranscriptRow;
@@ -56,17 +57,19 @@ impl LineMedia {
         Self { line, peer: AudioLine::new(rate, voice).with_fault(CallFault::Platform) }
     }
 
-    /// The peer on this socket. `exchanges` reach the providers of the voice.
+    /// The peer on this socket. `exchanges` reach the providers of the voice; `lateness` is that of the process.
     pub(in crate::live) fn into_peer<'a>(
         self,
         socket: &'a mut dyn Socket,
         clock: &'a dyn Clock,
         exchanges: SpeechExchanges<'a>,
+        lateness: &'a Lateness,
     ) -> LineSocket<'a> {
         LineSocket {
             socket,
             clock,
             exchanges,
+            lateness,
             line: self.line,
             peer: self.peer,
             turn_told: None,
@@ -80,6 +83,7 @@ pub struct LineSocket<'a> {
     socket: &'a mut dyn Socket,
     clock: &'a dyn Clock,
     exchanges: SpeechExchanges<'a>,
+    lateness: &'a Lateness,
     line: Box<dyn Line>,
     peer: AudioLine,
     /// The last turn whose times the line was told, by the time of its transcript.
@@ -190,6 +194,10 @@ impl LineSocket<'_> {
             Either::Left((received, _)) => Ok(received),
             Either::Right((arrived, _)) => Err(arrived),
         };
+        let now_ms = self.clock.now_ms();
+        if now_ms >= until_ms {
+            self.lateness.note(now_ms, now_ms - until_ms);
+        }
         match next {
             Err((service, id, arrival)) => self.handle(LineInput::Arrived(service, id, arrival)),
             // Only now: after a long wait of our own, what had arrived meanwhile comes first.

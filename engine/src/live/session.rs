@@ -76,7 +76,7 @@ impl LiveSession {
             }
             Some(media) => {
                 let exchanges = SpeechExchanges::new(services.ports());
-                let mut peer = media.into_peer(socket, &*clock, exchanges);
+                let mut peer = media.into_peer(socket, &*clock, exchanges, services.lateness());
                 self.drive(&mut peer).await
             }
         }
@@ -89,7 +89,8 @@ impl LiveSession {
         socket: &mut dyn Socket,
     ) -> Result<HeldConversation, Fault> {
         let ports = self.services.ports();
-        let mut peer = media.into_peer(socket, &*ports.clock, SpeechExchanges::new(ports));
+        let mut peer =
+            media.into_peer(socket, &*ports.clock, SpeechExchanges::new(ports), self.services.lateness());
         Drive::new(self).hold(&mut peer).await
     }
 

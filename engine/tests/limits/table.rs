@@ -320,6 +320,11 @@ fn budgets() -> Vec<Limit> {
         ("simulation runs in progress", of_migrations("runs_at_once"), count(RUNS_AT_ONCE_MAX)),
         ("telephone calls in progress", of_migrations("calls_at_once"), count(CALLS_AT_ONCE_MAX)),
         most("browser and telephone conversations", count(LIVE_SESSIONS_MAX)),
+        (
+            "audio of the conversations of a process that is more than 20 ms late, in the last 5 to 10 s",
+            format!("{LATE_AUDIO_PERCENT_DEFAULT} %"),
+            "100 %".to_owned(),
+        ),
         most("conversations of one workspace alone", places),
         most("simulation runs at once (self-hosted)", shared_places(RUNS_AT_ONCE, "")),
         most(

@@ -41,6 +41,7 @@ mod grants;
 mod hosts;
 mod keys;
 mod knowledge;
+mod late_audio;
 mod lists;
 mod live;
 mod live_audio;

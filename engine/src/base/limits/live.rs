@@ -21,6 +21,14 @@ pub const TOOL_TESTS_MAX: u64 = 32;
 pub const LIVE_SESSIONS_MAX: u64 = 1_000;
 /// Conversations of these that workspaces with one already leave to those without.
 pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
+/// Audio of a conversation that a process gets to so much after it was due is late: the length of a frame.
+pub const AUDIO_LATE_MS: i64 = 20;
+/// A process looks at the audio that was due in the current window of this length and in the one before.
+pub const LATENESS_WINDOW_MS: i64 = 5_000;
+/// Less audio that is late is chance, as when one conversation had to wait once.
+pub const LATE_AUDIO_MIN: u64 = 20;
+/// Percentage of the audio that may be late, before a process begins no further conversation with audio.
+pub const LATE_AUDIO_PERCENT_DEFAULT: u64 = 1;
 /// Percentage of the conversations and of the memory that browser tests leave to telephone calls.
 pub const KEPT_FOR_PHONES_PERCENT: u64 = 10;
 /// Percentage of the memory that runs leave to live conversations: runs can wait.

@@ -53,13 +53,35 @@ pub(crate) fn never_connected(
     without_conversation(outcome, reason, fault, answered_at, ended_at)
 }
 
+/// Why an incoming call is declined.
+pub(crate) struct Declined {
+    /// The reason.
+    pub(crate) reason: EndedReason,
+    /// What the transcript says of it.
+    pub(crate) why: Option<String>,
+    /// Who could have prevented it.
+    pub(crate) fault: CallFault,
+}
+
+impl Declined {
+    /// Because of a setting or limit of the operator.
+    pub(crate) fn new(reason: EndedReason, why: Option<String>) -> Self {
+        Self { reason, why, fault: CallFault::Operator }
+    }
+
+    /// Because this process has too much to do.
+    pub(crate) fn by_load(why: &str) -> Self {
+        Self { reason: EndedReason::Busy, why: Some(why.to_owned()), fault: CallFault::Platform }
+    }
+}
+
 /// The end of a declined incoming call: the caller hears a busy signal. A call that cannot be talked on failed, and its
 /// transcript says why.
-pub(crate) fn declined(reason: EndedReason, why: Option<String>, at: Timestamp) -> EndedCall {
+pub(crate) fn declined(Declined { reason, why, fault }: Declined, at: Timestamp) -> EndedCall {
     let outcome = if why.is_some() { reason.outcome() } else { Outcome::Busy };
     let note = why.map(|text| TranscriptRow::new(0, TranscriptRole::System, text, 0, 0));
     let transcript = note.into_iter().collect();
-    EndedCall { transcript, ..without_conversation(outcome, reason, CallFault::Operator, None, at) }
+    EndedCall { transcript, ..without_conversation(outcome, reason, fault, None, at) }
 }
 
 fn without_conversation(

@@ -78,8 +78,9 @@ impl MediaCodec for EmptyCodec {
 }
 
 fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> LineSocket<'a> {
+    static LATENESS: LazyLock<Lateness> = LazyLock::new(Lateness::default);
     let voice = |rate| Voice::tone(rate, TurnTaking::default(), false);
-    LineMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
+    LineMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none(), &LATENESS)
 }
 
 #[test]

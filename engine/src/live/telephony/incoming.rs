@@ -4,7 +4,9 @@ use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::conversation::EndedReason;
-use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
+use crate::live::admission;
+use crate::live::end_call::ended::{self, Declined};
+use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call};
 use crate::live::telephony::begin_call::begin_call;
 use crate::live::telephony::leg::{Leg, Placing, Room, command_id};
 use crate::live::telephony::token::CallToken;
@@ -83,8 +85,8 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
     let subscribers = Subscribers::read(&subscribers)?;
     let is_full = Room::full(&room)?.is_some();
     match binding.grant(services, provider, is_full, Budget::read(Some(&spending))?) {
-        Err((reason, why)) => {
-            decline(services, &new, &subscribers, ended::declined(reason, why, now)).await?;
+        Err(declined) => {
+            decline(services, &new, &subscribers, ended::declined(declined, now)).await?;
             Ok(carrier.refuse(call, Refusal::Busy))
         }
         Ok(grant) => {
@@ -128,18 +130,21 @@ impl Binding {
         provider: CarrierName,
         is_full: bool,
         budget: Budget,
-    ) -> Result<PhoneGrant, (EndedReason, Option<String>)> {
+    ) -> Result<PhoneGrant, Declined> {
         if let Err(why) = services.config().speech.transcriber_of(&self.voice, &self.transcriber) {
             let why = format!("The assistant cannot talk on the telephone: {why}");
-            return Err((EndedReason::SpeechFailed, Some(why)));
+            return Err(Declined::new(EndedReason::SpeechFailed, Some(why)));
         }
         if is_full {
-            return Err((EndedReason::Busy, None));
+            return Err(Declined::new(EndedReason::Busy, None));
+        }
+        if let Some(why) = admission::refusal(services, &self.workspace_id) {
+            return Err(Declined::by_load(why));
         }
         let per_minute = services.config().carriers.rates().microusd_per_minute(provider);
         let models = spending::wanted_by_models(services, &self.model, &self.voice);
         // The carrier costs money with every model.
-        budget.grant_call(models, per_minute).map_err(|_| (EndedReason::CostLimit, None))
+        budget.grant_call(models, per_minute).map_err(|_| Declined::new(EndedReason::CostLimit, None))
     }
 
     fn call(

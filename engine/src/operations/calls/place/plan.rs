@@ -8,6 +8,7 @@ use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, CarrierName};
+use crate::live::admission::{is_late, late};
 use crate::live::telephony::callbacks;
 use crate::live::telephony::leg::Room;
 use crate::operations::context::Context;
@@ -108,6 +109,7 @@ impl<'a> Plan<'a> {
             }
         };
         problems.extend(Room::full(room)?.map(too_many_calls));
+        problems.extend(is_late(services).then(late));
         Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems })
     }
 

@@ -1,0 +1,54 @@
+//! A process that is late with the audio of its conversations begins no further one.
+use serde_json::json;
+use sidetone_tests::fakes::carrier::Wire;
+use sidetone_tests::fakes::carrier::vonage::VonageWire;
+use sidetone_tests::{Browser, World};
+
+use crate::grants::announced;
+
+const NUMBER: &str = "+14155550100";
+
+#[test]
+fn a_process_that_is_late_with_audio_begins_no_further_conversation() {
+    let settings = VonageWire::default().settings("http://vonage.example");
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let world = World::with_settings(&[&settings[..], &[("SIDETONE_LATE_AUDIO_PERCENT", "1")]].concat());
+    let sandbox = world.sandbox().unwrap();
+    let greeting = "Please listen carefully, because our menu has changed. ".repeat(40);
+    let desk = json!({"name": "Desk", "instructions": "Be kind.", "first_message": greeting,
+                      "voice": "builtin/tone"});
+    let assistant = world.create("/assistants", desk).id;
+    world.put(format!("/numbers/{NUMBER}"), json!({"assistant_id": assistant, "provider": "vonage"})).ok();
+    let order = json!({"assistant_id": assistant, "to": "+14155557777"});
+    let problems =
+        || world.post("/calls/outbound?dry_run=true", order.clone()).created().json["problems"].clone();
+
+    let mut browser = Browser::open(&world, &assistant, "tone");
+    browser.expect("call_started");
+    browser.wait(2_000);
+    assert_eq!(problems(), json!([]), "the audio is on time");
+    for _ in 0..60 {
+        sandbox.advance(100);
+    }
+    assert_eq!(problems()[0]["code"], "unavailable");
+    let refusal = world.post("/calls/outbound", order.clone()).refused("unavailable");
+    assert_eq!(refusal.header("retry-after"), Some("10"));
+    let connect = |audio: &str| {
+        let token = world.test_token(&assistant);
+        let path = format!("{}{audio}", token["websocket_url"].as_str().unwrap());
+        world.connect(&path).map(|_| ()).map_err(|refusal| refusal.status)
+    };
+    assert_eq!(connect("&audio=tone"), Err(503));
+    assert_eq!(connect(""), Ok(()), "a conversation without audio takes nobody's time");
+    assert_eq!(announced(&world, NUMBER), "talk", "the call is declined");
+    let call = world.get("/calls?source=inbound").ok().json["calls"][0].clone();
+    let end = ["ended_reason", "outcome", "fault"].map(|name| call[name].as_str().unwrap());
+    assert_eq!(end, ["busy", "busy", "platform"], "{call}");
+    let why = call["transcript"][0]["text"].as_str().unwrap();
+    assert!(why.contains("is late with the audio"), "{why}");
+
+    // Whoever talks already is not disturbed, and what is over is forgotten.
+    browser.wait(10_000);
+    assert_eq!(problems(), json!([]));
+    assert_eq!(connect("&audio=tone"), Ok(()));
+}
