@@ -128,7 +128,8 @@ def requests():
         ringing_timer=samples["ring_seconds"], length_timer=samples["max_seconds"]))
     voice.hangup(samples["call_id"])
     voice.transfer_call_ncco(samples["call_id"], [Connect(
-        endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"))])
+        endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"),
+        timeout=samples["ring_seconds"], limit=samples["max_seconds"])])
     public = load_pem_private_key(samples["private_key"].encode(), None).public_key()
     for ours, theirs in zip([samples["place"], samples["hang_up"], samples["transfer"]], captured.requests, strict=True):
         what = f"{theirs.method} {theirs.url}"

@@ -45,4 +45,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0028_following.sql"),
     migration!("0029_keys.sql"),
     migration!("0030_transfers.sql"),
+    migration!("0033_transferred_lines.sql"),
 ];
