@@ -96,7 +96,8 @@ def documents():
         ours["connect"]["media_url"], bidirectional=True, keepCallAlive=True, contentType="audio/x-mulaw;rate=8000"
     )
     def dial(**attributes):
-        return plivoxml.DialElement(**attributes).add(plivoxml.NumberElement("442071838750"))
+        verb = plivoxml.DialElement(timeout=60, time_limit=7_200, **attributes)
+        return verb.add(plivoxml.NumberElement("442071838750"))
 
     theirs = {"connect": stream, "dial": dial(caller_id="14155550100"), "dial_as_caller": dial(), **{why: plivoxml.HangupElement(reason=why) for why in ("rejected", "busy")}}
     check(set(ours), set(theirs), "documents")

@@ -76,9 +76,10 @@ def shape(method, url, headers, body):
     return method, url, headers["authorization"], headers["content-type"], sorted(pairs, key=lambda pair: pair[0])
 
 
-def dial(number, **attributes):
-    response, verb = VoiceResponse(), Dial(**attributes)
-    verb.number(number)
+def dial(order, **attributes):
+    response = VoiceResponse()
+    verb = Dial(timeout=order["ring_seconds"], time_limit=order["max_seconds"], **attributes)
+    verb.number(order["to"])
     response.append(verb)
     return str(response)
 
@@ -112,8 +113,8 @@ def requests(twiml):
         "place": placing,
         "place_hanging_up": detecting("Enable"),
         "place_leaving_message": detecting("DetectMessageEnd"),
-        "transfer": lambda client: client.calls(call_sid).update(twiml=dial(order["to"], caller_id=order["from"])),
-        "transfer_as_caller": lambda client: client.calls(call_sid).update(twiml=dial(order["to"])),
+        "transfer": lambda client: client.calls(call_sid).update(twiml=dial(order, caller_id=order["from"])),
+        "transfer_as_caller": lambda client: client.calls(call_sid).update(twiml=dial(order)),
         "complete": lambda client: client.calls(call_sid).update(status="completed"),
         "cancel": lambda client: client.calls(call_sid).update(status="canceled"),
     }

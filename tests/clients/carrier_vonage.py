@@ -130,7 +130,8 @@ def requests():
             ringing_timer=samples["ring_seconds"], length_timer=samples["max_seconds"], **more))
     voice.hangup(samples["call_id"])
     voice.transfer_call_ncco(samples["call_id"], [Connect(
-        endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"))])
+        endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"),
+        timeout=samples["ring_seconds"], limit=samples["max_seconds"])])
     public = load_pem_private_key(samples["private_key"].encode(), None).public_key()
     all_ours = [samples[name] for name in ("place", "place_detecting", "hang_up", "transfer")]
     for ours, theirs in zip(all_ours, captured.requests, strict=True):

@@ -78,7 +78,7 @@ pub trait Carrier: Port {
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing;
 
     /// The document that a carrier fetches from [`Transfer::document_url`] after that request.
-    fn transferring(&self, _to: &E164, _caller_id: Option<&E164>) -> Reply {
+    fn transferring(&self, _dial: &Dial<'_>) -> Reply {
         self.acknowledge()
     }
 
@@ -138,6 +138,10 @@ pub struct Transfer<'a> {
     pub region_url: Option<&'a str>,
     /// The number to call.
     pub to: &'a E164,
+    /// How long it rings.
+    pub ring_seconds: u32,
+    /// How long both may talk.
+    pub max_seconds: u32,
     /// Our number in the call; `None` if what the carrier called it is no number.
     pub our_number: Option<&'a E164>,
     /// Whether the called person may see the number of the person on the line: they have called, and show it.
@@ -154,11 +158,29 @@ pub struct Transfer<'a> {
     pub now_ms: i64,
 }
 
-impl Transfer<'_> {
-    /// The number to show, for carriers that else show the caller's.
-    pub fn caller_id(&self) -> Option<&E164> {
-        self.our_number.filter(|_| !self.shows_caller)
+impl<'a> Transfer<'a> {
+    /// For carriers that dial by a document, and show the caller's number unless it names another.
+    pub fn dial(&self) -> Dial<'a> {
+        Dial {
+            to: self.to,
+            caller_id: self.our_number.filter(|_| !self.shows_caller),
+            ring_seconds: self.ring_seconds,
+            max_seconds: self.max_seconds,
+        }
     }
+}
+
+/// A document that dials.
+#[derive(Debug, Clone, Copy)]
+pub struct Dial<'a> {
+    /// As in [`Transfer::to`].
+    pub to: &'a E164,
+    /// The number to show; `None` for the caller's.
+    pub caller_id: Option<&'a E164>,
+    /// As in [`Transfer::ring_seconds`].
+    pub ring_seconds: u32,
+    /// As in [`Transfer::max_seconds`].
+    pub max_seconds: u32,
 }
 
 /// The response to a carrier's callback.
@@ -277,5 +299,97 @@ impl Carriers {
 impl fmt::Debug for Carriers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.accounts.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const KEY: &str = include_str!("vonage/test_key_pkcs8.pem");
+
+    fn carriers() -> Carriers {
+        let get = |name: &str| {
+            let value = match name {
+                "SIDETONE_TWILIO_ACCOUNT_SID" => "AC0123456789abcdef0123456789abcdef",
+                "SIDETONE_TELNYX_PUBLIC_KEY" => "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+                "SIDETONE_VONAGE_PRIVATE_KEY" => KEY,
+                name if name.ends_with("_BASE_URL") || name == rates::SETTING || name == grants::SETTING => {
+                    return None;
+                }
+                _ => "a1b2c3",
+            };
+            Some(value.to_owned())
+        };
+        Carriers::from_settings(get).unwrap()
+    }
+
+    /// What each carrier is told to do: how long it rings, and how long both may talk.
+    fn dialed(max_seconds: u32, shows_caller: bool) -> [String; 4] {
+        let [to, ours] = ["+4930123456", "+14155550100"].map(|number| E164::parse(number).unwrap());
+        let request = Transfer {
+            carrier_call_id: "c-1",
+            region_url: None,
+            to: &to,
+            ring_seconds: 60,
+            max_seconds,
+            our_number: Some(&ours),
+            shows_caller,
+            call_id: "call_1",
+            document_url: "https://voice.example.com/document",
+            status_url: "https://voice.example.com/status",
+            command_id: "k",
+            now_ms: 0,
+        };
+        let carriers = carriers();
+        [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage].map(|name| {
+            let carrier = carriers.get(name).unwrap();
+            let body = carrier.transfer(&request).body;
+            let text = String::from_utf8(body.to_vec()).unwrap();
+            match name {
+                CarrierName::Twilio => {
+                    let (_, twiml) = form_urlencoded::parse(text.as_bytes()).next().unwrap();
+                    twiml.into_owned()
+                }
+                CarrierName::Telnyx => {
+                    let body: Value = serde_json::from_str(&text).unwrap();
+                    ["timeout_secs", "time_limit_secs", "from"].map(|name| body[name].to_string()).join(" ")
+                }
+                CarrierName::Plivo => match carrier.transferring(&request.dial()) {
+                    Reply::Document { body, .. } => body,
+                    Reply::Command(_) => panic!("a command"),
+                },
+                CarrierName::Vonage => {
+                    let body: Value = serde_json::from_str(&text).unwrap();
+                    body["destination"]["ncco"].to_string()
+                }
+            }
+        })
+    }
+
+    #[test]
+    fn a_transfer_rings_and_lasts_for_a_limited_time() {
+        let [twilio, telnyx, plivo, vonage] = dialed(7_200, false);
+        let twiml = |attributes: &str| {
+            format!(
+                r#"<?xml version="1.0" encoding="UTF-8"?><Response><Dial{attributes}><Number>+4930123456</Number></Dial></Response>"#
+            )
+        };
+        assert_eq!(twilio, twiml(r#" callerId="+14155550100" timeLimit="7200" timeout="60""#));
+        assert_eq!(telnyx, r#"60 7200 "+14155550100""#);
+        let dial = r#"<Dial callerId="14155550100" timeLimit="7200" timeout="60"><Number>4930123456</Number></Dial>"#;
+        assert_eq!(plivo, format!("<Response>{dial}</Response>"));
+        let ncco = json!([{
+            "action": "connect", "endpoint": [{"type": "phone", "number": "4930123456"}],
+            "timeout": 60, "limit": 7_200, "from": "14155550100",
+        }]);
+        assert_eq!(serde_json::from_str::<Value>(&vonage).unwrap(), ncco);
+        let [twilio, telnyx, plivo, vonage] = dialed(180, true);
+        assert_eq!(twilio, twiml(r#" timeLimit="180" timeout="60""#));
+        assert_eq!(telnyx, r#"60 180 "+14155550100""#);
+        assert!(plivo.starts_with(r#"<Response><Dial timeLimit="180" timeout="60">"#), "{plivo}");
+        assert_eq!(serde_json::from_str::<Value>(&vonage).unwrap()[0]["limit"], 180);
     }
 }

@@ -22,7 +22,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
+use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::phone::E164;
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
@@ -175,10 +175,14 @@ impl Carrier for Plivo {
         self.request("POST", &format!("Call/{id}/"), Some(&body))
     }
 
-    fn transferring(&self, to: &E164, caller_id: Option<&E164>) -> Reply {
+    fn transferring(&self, dial: &Dial<'_>) -> Reply {
+        let Dial { to, caller_id, ring_seconds, max_seconds } = dial;
         let caller_id =
             caller_id.map(|number| format!(r#" callerId="{}""#, digits(number))).unwrap_or_default();
-        document(&format!("<Dial{caller_id}><Number>{}</Number></Dial>", digits(to)))
+        document(&format!(
+            r#"<Dial{caller_id} timeLimit="{max_seconds}" timeout="{ring_seconds}"><Number>{}</Number></Dial>"#,
+            digits(to)
+        ))
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

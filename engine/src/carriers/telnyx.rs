@@ -181,6 +181,9 @@ impl Carrier for Telnyx {
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
         let mut body = json!({
             "to": call.to,
+            "timeout_secs": call.ring_seconds.clamp(*RING_SECONDS.start(), *RING_SECONDS.end()),
+            // Of the other leg; when that ends, ours is hung up.
+            "time_limit_secs": call.max_seconds.min(CALL_SECONDS_MAX),
             "command_id": call.command_id,
             // Of the other leg, too: nobody else says that it was not reached.
             "webhook_url": call.status_url,

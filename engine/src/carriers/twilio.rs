@@ -21,7 +21,7 @@ use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, IncomingCall, Refusal};
-use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
+use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
 use crate::conversation::VoicemailAction;
@@ -170,8 +170,11 @@ impl Carrier for Twilio {
 
     /// The new document takes the place of the one that connects the media socket, which Twilio closes.
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
-        let caller_id = call.caller_id().map(|number| format!(r#" callerId="{number}""#)).unwrap_or_default();
-        let twiml = response(&format!("<Dial{caller_id}><Number>{}</Number></Dial>", call.to));
+        let Dial { to, caller_id, ring_seconds, max_seconds } = call.dial();
+        let caller_id = caller_id.map(|number| format!(r#" callerId="{number}""#)).unwrap_or_default();
+        let twiml = response(&format!(
+            r#"<Dial{caller_id} timeLimit="{max_seconds}" timeout="{ring_seconds}"><Number>{to}</Number></Dial>"#
+        ));
         self.post(&format!("Calls/{}.json", path_segment(call.carrier_call_id)), &[("Twiml", &twiml)])
     }
 

@@ -213,7 +213,7 @@ impl Carrier for Vonage {
     }
 
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
-        let document = documents::dial(call.to, call.our_number);
+        let document = documents::dial(call);
         let body = json!({"action": "transfer", "destination": {"type": "ncco", "ncco": document}});
         let url = self.call_url(call.carrier_call_id, call.region_url);
         self.request("PUT", url, &body, call.command_id, call.now_ms)

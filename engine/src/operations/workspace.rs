@@ -13,7 +13,7 @@ use crate::operations::resource;
 use crate::ports::statement::Row;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::spending;
+use crate::storage::spending::{self, RESERVED};
 
 /// `GET /workspace`
 pub const GET: Operation = Operation::get("get_workspace", "/workspace", run!(get))
@@ -131,12 +131,14 @@ impl Draft {
 
 async fn load(context: &mut Context) -> Result<Workspace, Fault> {
     let select = sql!(
-        "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once,
-         call_retention_days, recording_retention_days, created_at,
-         COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent,
-         COALESCE((SELECT SUM(microusd) FROM spending_reservations AS r WHERE r.workspace_id = :ws), 0) AS reserved
-         FROM workspaces WHERE id = :ws",
-        month = spending::month(context.now_ms)
+        format!(
+            "SELECT id, name, monthly_spend_limit_microusd, runs_at_once, calls_at_once,
+             call_retention_days, recording_retention_days, created_at,
+             COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0) AS spent,
+             {RESERVED} AS reserved FROM workspaces WHERE id = :ws"
+        ),
+        month = spending::month(context.now_ms),
+        call = "",
     );
     let [rows] = context.read_each([select]).await?;
     let row = rows.first().ok_or_else(|| Error::not_found("workspace"))?;

@@ -46,4 +46,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0029_keys.sql"),
     migration!("0030_transfers.sql"),
     migration!("0031_voicemail.sql"),
+    migration!("0033_transferred_lines.sql"),
 ];

@@ -3,11 +3,12 @@
 //! A call that may cost something reserves as it starts what it may cost at most, or what is left if that is less, and
 //! may not spend more. The reservation ends with the call, in the batch that adds its costs to the month; a call whose
 //! process died is ended by its job. The analysis after a call reserves again and gives back as it is answered; what a
-//! process left that died over the analysis of a call that was deleted meanwhile, the sweep gives back. With neither a limit of the workspace nor one
-//! of the operator, nothing is reserved.
+//! process left that died over the analysis of a call that was deleted meanwhile, the sweep gives back. A line that is
+//! handed over reserves for both of its ends (`line_microusd` of its leg), until it has ended. With neither a limit of the
+//! workspace nor one of the operator, nothing is reserved.
 pub mod budget;
 
-pub use budget::{Budget, Grant, PhoneGrant};
+pub use budget::{Budget, Grant, LineGrant, PhoneGrant};
 
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, RUNS_WOKEN_MAX};
@@ -46,9 +47,12 @@ const LIMIT: &str =
     "COALESCE(MIN(monthly_spend_limit_microusd, :ceiling), monthly_spend_limit_microusd, :ceiling)";
 const SPENT: &str =
     "COALESCE((SELECT microusd FROM spending WHERE spending.workspace_id = :ws AND month = :month), 0)";
-/// What other calls have reserved, whichever month they began in: their costs count in the month of their end.
-const RESERVED: &str = "COALESCE((SELECT SUM(r.microusd) FROM spending_reservations AS r
-    WHERE r.workspace_id = :ws AND r.call_id <> :call), 0)";
+/// What other calls have reserved, whichever month they began in: their costs count in the month of their end. Lines that
+/// were handed over have reserved, too.
+pub(crate) const RESERVED: &str = "(COALESCE((SELECT SUM(r.microusd) FROM spending_reservations AS r
+    WHERE r.workspace_id = :ws AND r.call_id <> :call), 0)
+    + COALESCE((SELECT SUM(l.line_microusd) FROM phone_calls AS l
+    WHERE l.workspace_id = :ws AND l.line_until IS NOT NULL), 0))";
 
 /// Reads the row for [`Budget::read`], in an operation that may cost money.
 pub fn select(services: &Services, now_ms: i64) -> Statement {
@@ -76,8 +80,19 @@ pub fn reserve(
     now_ms: i64,
     reservation: Reservation,
 ) -> [Statement; 2] {
-    let Reservation { microusd, models_microusd } = reservation;
-    let guard = sql!(
+    let guard = still_left(services, workspace_id, call_id, now_ms, reservation.microusd);
+    [guard, set_reservation(workspace_id, call_id, reservation)]
+}
+
+/// Fails the batch when less than this is left beside what the call has reserved.
+pub fn still_left(
+    services: &Services,
+    workspace_id: &WorkspaceId,
+    call_id: &CallId,
+    now_ms: i64,
+    microusd: i64,
+) -> Statement {
+    sql!(
         format!(
             "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces
              WHERE id = :ws AND {LIMIT} - {SPENT} - {RESERVED} < :microusd"
@@ -86,16 +101,25 @@ pub fn reserve(
         month = month(now_ms),
         call = call_id,
         microusd = microusd,
-    );
-    let insert = sql!(
+    )
+    .in_workspace(workspace_id)
+}
+
+/// Replaces what a call has reserved, by less or by what [`still_left`] has found.
+pub fn set_reservation(
+    workspace_id: &WorkspaceId,
+    call_id: &CallId,
+    Reservation { microusd, models_microusd }: Reservation,
+) -> Statement {
+    sql!(
         "INSERT INTO spending_reservations (workspace_id, call_id, microusd, models_microusd)
          VALUES (:ws, :call, :microusd, :models)
          ON CONFLICT DO UPDATE SET microusd = excluded.microusd, models_microusd = excluded.models_microusd",
         call = call_id,
         microusd = microusd,
         models = models_microusd,
-    );
-    [guard, insert].map(|statement| statement.in_workspace(workspace_id))
+    )
+    .in_workspace(workspace_id)
 }
 
 /// What a call has reserved.
@@ -154,7 +178,8 @@ const WAKE_WAITING: &str = "UPDATE jobs SET due_at = :at_once WHERE id IN
     (SELECT w.id FROM jobs AS w WHERE w.kind = :kind AND w.workspace_id = :ws AND w.due_at > :at_once
      AND w.lease IS NULL AND w.attempts = 0 ORDER BY w.due_at, w.id LIMIT CAST(:most AS INTEGER))";
 
-/// Lets runs continue that wait for money. For a run that was refused: the next ones are refused as well.
+/// Lets runs continue that wait for money: a line has ended that had reserved some, or a run was refused, and the next ones
+/// are refused as well.
 pub fn wake_waiting(workspace_id: &WorkspaceId) -> Statement {
     sql!(WAKE_WAITING, at_once = DUE_AT_ONCE, kind = JobKind::SimulationRun.as_str(), most = RUNS_WOKEN_MAX,)
         .in_workspace(workspace_id)

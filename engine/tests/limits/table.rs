@@ -238,6 +238,14 @@ fn conversations() -> Vec<Limit> {
                 PHONE_CALL_SECONDS_MIN - PHONE_END_MARGIN_MS / 1_000
             ),
         ),
+        most(
+            "duration of the line of a telephone call after its transfer",
+            format!(
+                "{}; without a report of its end, it is hung up {} later",
+                duration(PHONE_TRANSFER_SECONDS_MAX.unsigned_abs() * 1_000),
+                duration(PHONE_TRANSFER_MARGIN_MS.unsigned_abs())
+            ),
+        ),
         most("lines of both sides", count(TURNS_MAX)),
         most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),

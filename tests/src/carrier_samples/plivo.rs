@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sidetone_engine::base::phone::E164;
 use sidetone_engine::carriers::{
-    Authorization, Carrier, CarrierName, Carriers, Connect, Ending, IncomingCall, Order, Outgoing, Refusal,
-    Reply, Transfer,
+    Authorization, Carrier, CarrierName, Carriers, Connect, Dial, Ending, IncomingCall, Order, Outgoing,
+    Refusal, Reply, Transfer,
 };
 use sidetone_engine::conversation::VoicemailAction;
 
@@ -57,11 +57,12 @@ fn documents() -> Value {
     };
     let call = IncomingCall::default();
     let [from, to] = numbers();
+    let dial = |caller_id| Dial { to: &to, caller_id, ring_seconds: 60, max_seconds: 7_200 };
     json!({
         "connect": {"xml": xml(service.answer(&connect)), "media_url": MEDIA_URL},
         "rejected": {"xml": xml(service.refuse(&call, Refusal::Unbound))},
-        "dial": {"xml": xml(service.transferring(&to, Some(&from)))},
-        "dial_as_caller": {"xml": xml(service.transferring(&to, None))},
+        "dial": {"xml": xml(service.transferring(&dial(Some(&from))))},
+        "dial_as_caller": {"xml": xml(service.transferring(&dial(None)))},
         "busy": {"xml": xml(service.refuse(&call, Refusal::Busy))},
     })
 }
@@ -97,6 +98,8 @@ fn requests() -> Value {
         carrier_call_id: CALL_ID,
         region_url: None,
         to: &to,
+        ring_seconds: 60,
+        max_seconds: 7_200,
         our_number: Some(&from),
         shows_caller: false,
         call_id: "",

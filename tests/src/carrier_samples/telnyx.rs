@@ -69,6 +69,8 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
         carrier_call_id,
         region_url: None,
         to: order.to,
+        ring_seconds: 60,
+        max_seconds: 7_200,
         our_number: Some(order.from),
         shows_caller: true,
         call_id: "call_01jd0000000000000000000000",

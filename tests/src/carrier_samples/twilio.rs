@@ -74,6 +74,8 @@ fn requests(twilio: &dyn Carrier) -> Value {
             carrier_call_id: CALL_SID,
             region_url: None,
             to: &to,
+            ring_seconds: RING_SECONDS,
+            max_seconds: MAX_SECONDS,
             our_number: Some(&from),
             shows_caller,
             call_id: "",

@@ -95,6 +95,8 @@ fn transfer(carrier: &Arc<dyn Carrier>) -> Outgoing {
         carrier_call_id: CALL,
         region_url: None,
         to: &E164::parse(TO).expect("a number"),
+        ring_seconds: RING_SECONDS,
+        max_seconds: MAX_SECONDS,
         our_number: Some(&E164::parse(FROM).expect("a number")),
         shows_caller: true,
         call_id: "",

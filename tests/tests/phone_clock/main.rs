@@ -3,6 +3,7 @@
 mod broken_lines;
 mod capacity;
 mod desk;
+mod handed_over;
 mod recordings;
 mod records;
 mod rejections;

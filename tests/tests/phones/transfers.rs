@@ -2,7 +2,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sidetone_tests::fakes::carrier::{Behaviour, CallEvent, EndKind, Instruction, PROVIDER_WITHOUT_PRICES};
+use sidetone_tests::fakes::carrier::{
+    Behaviour, CallEvent, EndKind, Instruction, PROVIDER_WITHOUT_PRICES, RATE_MICROUSD,
+};
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 use crate::support::{Desk, GREETING, MOMENT_MS, Person, lines, texts};
@@ -25,6 +27,10 @@ with_each_carrier!(
 
 const SALES: &str = "+4930123456";
 const ANNOUNCED: &str = "One moment.";
+
+/// The time of an order, which holds for what follows, too.
+const ORDERED_S: u32 = 3_600;
+const LONGEST_S: u32 = 7_200;
 
 /// A desk whose assistant announces and transfers to whomever the person names.
 fn desk(provider: &'static str) -> Desk {
@@ -50,8 +56,8 @@ fn asked_for(desk: &Desk, name: &str) -> (String, Person) {
     (id, person)
 }
 
-fn to_sales(caller_id: Option<&str>) -> Instruction {
-    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned) }
+fn to_sales(caller_id: Option<&str>, seconds: u32) -> Instruction {
+    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned), seconds }
 }
 
 #[track_caller]
@@ -66,7 +72,7 @@ fn is_transferred(desk: &Desk, id: &str, person: &Person) -> Value {
 fn an_announced_call_is_transferred_once(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
-    assert_eq!(person.was_transferred(), to_sales(Some(&desk.number)));
+    assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
     let call = is_transferred(&desk, &id, &person);
     assert_eq!(
         lines(&call),
@@ -100,7 +106,7 @@ fn an_incoming_call_is_transferred(provider: &'static str) {
     assert_eq!(person.hears(), ANNOUNCED);
     // Some carriers show the number of who has called, others only one of ours.
     let ours = ["telnyx", "vonage"].contains(&provider).then_some(desk.number.as_str());
-    assert_eq!(person.was_transferred(), to_sales(ours));
+    assert_eq!(person.was_transferred(), to_sales(ours, LONGEST_S));
     let id = desk.only_call()["id"].as_str().unwrap().to_owned();
     is_transferred(&desk, &id, &person);
     person.over(EndKind::HungUp);
@@ -158,7 +164,7 @@ fn is_unclear(provider: &'static str, behaviour: Behaviour) {
 fn two_transfers_in_one_turn_are_one(provider: &'static str) {
     let desk = with_model(provider, "fake/twice");
     let (id, mut person) = asked_for(&desk, "Sales");
-    assert_eq!(person.was_transferred(), to_sales(Some(&desk.number)));
+    assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred"}));
     assert_eq!(texts(&call, "tool_call").len(), 2, "{call}");
@@ -182,7 +188,7 @@ fn a_number_of_the_call_reaches_nobody(provider: &'static str) {
     desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"transfers": ours})).ok();
     let (id, mut person) = asked_for(&desk, "Ourselves");
     let told = person.hears();
-    assert!(told.contains(&format!("{} is a number of this call", desk.number)), "{told}");
+    assert_eq!(told, "It says: Error: The call was not transferred: the number is one of this call.");
     person.hang_up();
     desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up"}));
     assert_eq!(person.transfers(), 0);
@@ -245,4 +251,21 @@ fn a_transferred_call_is_not_hung_up_by_request(provider: &'static str) {
     let reply = desk.world.post(format!("/calls/{id}/hang-up"), json!({}));
     assert_eq!((reply.status, desk.call(&id)), (200, call));
     assert!(!person.is_commanded_to_end());
+}
+
+/// The carrier's rate for an hour is all that there is: 59 minutes for both ends, and two while the other one rings.
+#[test]
+fn little_money_shortens_a_transfer() {
+    let desk = with_model(PROVIDER_WITHOUT_PRICES, "builtin/rules");
+    let limit = json!({"monthly_spend_limit_microusd": 60 * RATE_MICROUSD});
+    desk.world.patch("/workspace", limit).ok();
+    let (id, mut person) = desk.connected();
+    assert_eq!(person.hears(), GREETING);
+    person.says("Please transfer me to Sales.");
+    assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), 28 * 60));
+    is_transferred(&desk, &id, &person);
+    let reserved = |desk: &Desk| desk.world.get("/workspace").ok()["reserved_microusd"].as_i64();
+    assert_eq!(reserved(&desk), Some(58 * RATE_MICROUSD));
+    person.over(EndKind::HungUp);
+    assert_eq!(reserved(&desk), Some(0));
 }

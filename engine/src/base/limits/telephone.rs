@@ -7,6 +7,15 @@ pub const CARRIER_DEADLINE_MS: u64 = 15_000;
 /// Time that a carrier has to close the media socket of a call that it transfers: some would end the call if we closed it
 /// first.
 pub const PHONE_TRANSFER_CLOSE_MS: i64 = 5_000;
+/// Time that the line of a call gets that was handed over, from the answer of the other number on; in whole minutes.
+pub const PHONE_TRANSFER_SECONDS_MAX: i64 = 7_200;
+const _: () = assert!(PHONE_TRANSFER_SECONDS_MAX % 60 == 0);
+/// How much later than that the line is hung up whose end the carrier has not reported: the other number rings first.
+pub const PHONE_TRANSFER_MARGIN_MS: i64 = 120_000;
+const _: () =
+    assert!(PHONE_TRANSFER_MARGIN_MS > PHONE_RING_SECONDS as i64 * 1_000 + 2 * CARRIER_DEADLINE_MS as i64);
+/// From the request on, a line that was handed over is hung up at the latest after this.
+pub const PHONE_TRANSFER_MS_MAX: i64 = PHONE_TRANSFER_SECONDS_MAX * 1_000 + PHONE_TRANSFER_MARGIN_MS;
 /// Size of a carrier's response.
 pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Time a telephone rings before the carrier gives up.

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::phone::E164;
+use crate::carriers::Transfer;
 use crate::carriers::report::Refusal;
 
 /// The audio format on the socket: 16-bit linear, in messages of 20 ms.
@@ -63,10 +64,15 @@ pub fn connect(socket: &Socket<'_>) -> Value {
 }
 
 /// Connects the call to another number. When that hangs up, or is not reached, there is no further action, so the call ends.
-pub fn dial(to: &E164, from: Option<&E164>) -> Value {
+pub fn dial(call: &Transfer<'_>) -> Value {
     let plain = |number: &E164| number.as_str().trim_start_matches('+').to_owned();
-    let mut action = json!({"action": "connect", "endpoint": [{"type": "phone", "number": plain(to)}]});
-    if let Some(from) = from {
+    let mut action = json!({
+        "action": "connect",
+        "endpoint": [{"type": "phone", "number": plain(call.to)}],
+        "timeout": call.ring_seconds,
+        "limit": call.max_seconds.clamp(1, LIMIT_SECONDS_MAX),
+    });
+    if let Some(from) = call.our_number {
         action["from"] = json!(plain(from));
     }
     json!([action])

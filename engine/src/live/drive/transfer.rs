@@ -32,7 +32,7 @@ impl<'a> Drive<'a> {
                     transfer(&session.services, &session.call, &session.lease, &id, &one.number).await
                 }
                 // The schema has refused any other name.
-                None => Ok(Transferred::Rejected("nobody is called that".to_owned())),
+                None => Ok(Transferred::NotAsked("nobody is called that")),
             };
             (id, transferred)
         })
@@ -62,6 +62,7 @@ impl<'a> Drive<'a> {
         let (text, is_error) = match &transferred {
             Transferred::Accepted => ("Transferred.".to_owned(), false),
             Transferred::Rejected(why) => (format!("The carrier did not transfer the call: {why}"), true),
+            Transferred::NotAsked(why) => (format!("The call was not transferred: {why}"), true),
             Transferred::Unknown => {
                 let text = "The carrier did not say whether it transfers the call: it is not asked again, and the call ends here.";
                 (text.to_owned(), true)
@@ -74,7 +75,7 @@ impl<'a> Drive<'a> {
         self.inputs.handle(&mut self.conversation, at_ms, Input::ToolResult { id, text, is_error });
         self.line_taken = match transferred {
             Transferred::Accepted => Some(EndedReason::Transferred),
-            Transferred::Rejected(_) => None,
+            Transferred::Rejected(_) | Transferred::NotAsked(_) => None,
             Transferred::Unknown => {
                 self.handle(Input::Stop { reason: EndedReason::CarrierFailed });
                 Some(EndedReason::CarrierFailed)

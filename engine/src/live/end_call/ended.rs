@@ -166,7 +166,7 @@ pub(super) fn apply_end_of_line(ended: &mut EndedCall, leg: &Leg) {
 
 /// Adds the carrier's price, as far as it is known.
 pub(super) fn apply_carrier_price(ended: &mut EndedCall, leg: &Leg, rates: &Rates) {
-    if let Some(microusd) = rates.cost_microusd(leg.provider, leg.facts.billed, ended.duration_ms) {
+    if let Some(microusd) = leg.cost_microusd(rates, ended.duration_ms) {
         let Costs { stt_microusd, llm_microusd, tts_microusd, .. } = ended.costs;
         ended.costs = Costs::of(microusd, stt_microusd, llm_microusd, tts_microusd);
     }

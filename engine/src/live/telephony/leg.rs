@@ -10,11 +10,14 @@ pub use row::Room;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};
+use crate::base::limits::INTEGER_MAX;
 use crate::base::time::Timestamp;
-use crate::carriers::{Billed, CarrierName, End, Ending, Rejection, Side};
+use crate::carriers::{Billed, CarrierName, End, Ending, Rates, Rejection, Side};
 use crate::conversation::{CallFault, EndedReason, Greeting};
+use crate::storage::batch::Batch;
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
+use crate::storage::spending;
 
 pub(crate) use job::DueIf;
 
@@ -47,6 +50,8 @@ pub struct Leg {
     pub hang_up_at: Option<Timestamp>,
     /// The state of the request that hands the call over to another number; never [`Placing::Incoming`].
     pub transfer: Option<Placing>,
+    /// The line that was handed over, or may have been, until it has ended.
+    pub line: Option<HandedOver>,
     /// What the carrier has reported so far.
     pub facts: CarrierFacts,
     /// Whether the call has ended.
@@ -73,6 +78,15 @@ crate::words! {
     }
 }
 
+/// A line that is the carrier's. It counts among the calls of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandedOver {
+    /// When it is hung up, unless the carrier has reported its end.
+    pub until: Timestamp,
+    /// What is reserved for it under a monthly limit, in millionths of a US dollar.
+    pub microusd: Option<i64>,
+}
+
 /// What a carrier has reported about a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -86,6 +100,12 @@ pub struct CarrierFacts {
     /// The price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
+    /// When the carrier was asked to hand the call over, in ms since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over_ms: Option<i64>,
+    /// The price of the line to the other number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_billed: Option<Billed>,
     /// What was counted of a call that is deleted: its own row no longer says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
@@ -143,6 +163,7 @@ impl Leg {
             media_started_at: None,
             hang_up_at: None,
             transfer: None,
+            line: None,
             facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
@@ -161,6 +182,32 @@ impl Leg {
     /// Whether the call has been transferred, or may have been: then its line is not ours to end.
     pub fn may_be_transferred(&self) -> bool {
         self.transfer.is_some_and(|transfer| transfer != Placing::Rejected)
+    }
+
+    /// The line that was handed over ends: what it had reserved is free, and runs may wait for that.
+    #[must_use]
+    pub fn line_ends(&mut self) -> Batch {
+        match self.line.take() {
+            Some(HandedOver { microusd: Some(_), .. }) => spending::wake_waiting(&self.workspace_id).into(),
+            _ => Batch::default(),
+        }
+    }
+
+    /// The price of the line of a call whose conversation lasted `ours_ms`, as far as it is known. Of a call that was handed
+    /// over, it is the price of two lines from then on; the carriers report that of the second one nowhere, or apart.
+    pub fn cost_microusd(&self, rates: &Rates, ours_ms: i64) -> Option<i64> {
+        let CarrierFacts { billed, other_billed, handed_over_ms, end_reported_ms, .. } = self.facts;
+        let cost = |billed, ours_ms| rates.cost_microusd(self.provider, billed, ours_ms);
+        let both_ms = match (handed_over_ms, end_reported_ms) {
+            (Some(from), Some(until)) => (until - from).max(0),
+            _ => 0,
+        };
+        let other = match both_ms > 0 || other_billed.is_some() {
+            true => cost(other_billed, both_ms),
+            false => None,
+        };
+        let own = cost(billed, ours_ms + both_ms);
+        own.or(other).map(|_| own.unwrap_or(0).saturating_add(other.unwrap_or(0)).min(INTEGER_MAX))
     }
 
     /// Whether the call no longer rings.
@@ -248,6 +295,7 @@ pub(crate) mod fixture {
             media_started_at: None,
             hang_up_at: None,
             transfer: None,
+            line: None,
             facts: CarrierFacts::default(),
             is_over: false,
             version: 1,
@@ -303,11 +351,33 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_was_handed_over_costs_two_lines_from_then_on() {
+        let rates = Rates::read(Some(r#"{"twilio": 10}"#.to_owned())).unwrap();
+        let told = |microusd| Some(Billed { duration_ms: None, cost_microusd: Some(microusd) });
+        let cost =
+            |facts: CarrierFacts| Leg { facts, ..leg(Placing::Accepted) }.cost_microusd(&rates, 30_000);
+        let before = CarrierFacts { handed_over_ms: Some(1_000), ..CarrierFacts::default() };
+        assert_eq!(cost(before.clone()), Some(10), "it has not ended");
+        let over = CarrierFacts { end_reported_ms: Some(121_001), ..before };
+        // 150 s of one, and 120 s of the other.
+        assert_eq!(cost(over.clone()), Some(30 + 30));
+        let of_both = CarrierFacts { billed: told(500), ..over.clone() };
+        assert_eq!(cost(of_both.clone()), Some(500 + 30));
+        assert_eq!(cost(CarrierFacts { other_billed: told(7), ..of_both }), Some(507));
+        let plain = CarrierFacts { end_reported_ms: Some(121_001), ..CarrierFacts::default() };
+        assert_eq!(cost(plain), Some(10));
+        let without_rate = Leg { facts: over, provider: CarrierName::Plivo, ..leg(Placing::Accepted) };
+        assert_eq!(without_rate.cost_microusd(&rates, 30_000), None);
+    }
+
+    #[test]
     fn stored_facts_are_read_unchanged() {
         let facts = CarrierFacts {
             end_reported_ms: Some(1_000),
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
+            handed_over_ms: Some(900),
+            other_billed: Some(Billed { duration_ms: Some(5), cost_microusd: None }),
             counted: Some(Counted { telephony_microusd: 7, duration_ms: 8 }),
             answered: true,
             machine: Some(false),

@@ -1,9 +1,10 @@
 //! Status reports of a carrier. They may be repeated, late and out of order; the call's state only moves forward.
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
-use crate::carriers::{Billed, CarrierName, End, Progress, Rates, Report};
+use crate::carriers::{Billed, CarrierName, End, Progress, Report};
 use crate::live::end_call::{EndOfCall, end_call};
-use crate::live::telephony::leg::{Counted, DueIf, Leg, Placing};
+use crate::live::telephony::late_price;
+use crate::live::telephony::leg::{DueIf, Leg, Placing};
 use crate::live::telephony::token::CallToken;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
@@ -12,7 +13,6 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, CallStatus, NewCall};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::spending;
 
 /// Records a report, and returns the call's updated leg. A report about an unknown call changes nothing.
 pub async fn apply(
@@ -39,7 +39,9 @@ async fn apply_once(
         return Ok(None);
     };
     if !before.may_have_carrier_id(&report.carrier_call_id) {
-        other_end(services, &before, report).await?;
+        if before.may_be_transferred() {
+            other_end(services, before, report).await?;
+        }
         return Ok(None);
     }
     let change = Change::new(services, &before, report);
@@ -57,16 +59,22 @@ async fn apply_once(
     }
 }
 
-/// The number to which a call was transferred is not reached, or has hung up: nobody is left to talk with.
-async fn other_end(services: &Services, leg: &Leg, report: &Report) -> Result<(), Fault> {
+/// About the number to which a call was transferred. If it is not reached, or has hung up, nobody is left to talk with.
+async fn other_end(services: &Services, leg: Leg, report: &Report) -> Result<(), Fault> {
+    let now = services.now();
+    let mut batch = Batch::default();
     let keeps_line =
         services.config().carriers.get(leg.provider).is_some_and(|it| it.keeps_transferred_line());
-    if keeps_line && leg.may_be_transferred() && matches!(report.progress, Some(Progress::Ended(_))) {
-        let mut batch = Batch::default();
-        let now = services.now();
+    if keeps_line && matches!(report.progress, Some(Progress::Ended(_))) {
         leg.hang_up_by(services, now, now, &mut batch);
-        batch.write(services).await?;
     }
+    let mut after = leg.clone();
+    after.facts.other_billed = merge_billed(leg.facts.other_billed, report.billed);
+    if after != leg {
+        let [call] = services.read([calls::select_for(&leg.workspace_id, &leg.call_id)]).await?;
+        late_price::store(services, &leg, after, call.first(), now, &mut batch)?;
+    }
+    batch.write(services).await?;
     Ok(())
 }
 
@@ -142,12 +150,7 @@ impl<'a> Change<'a> {
             end_call(services, &mut batch, end)?;
             return Ok(batch);
         }
-        let price = self.late_price(call, services.config().carriers.rates())?;
-        let mut facts = leg.facts.clone();
-        if let (None, Some(LatePrice { after, .. })) = (call, price) {
-            facts.counted = Some(after);
-        }
-        batch.extend(Leg { facts, ..leg.clone() }.change());
+        late_price::store(services, self.before, leg.clone(), call, self.now, &mut batch)?;
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
@@ -158,37 +161,7 @@ impl<'a> Change<'a> {
                 leg.hang_up_later(services, self.now, &mut batch);
             }
         }
-        if let Some(LatePrice { before, after }) = price {
-            let more = after.telephony_microusd - before.telephony_microusd;
-            if let Some(call) = call {
-                let total = call.integer("cost_microusd")? + more;
-                batch.extend(calls::write::repriced(workspace_id, call_id, after.telephony_microusd, total));
-            }
-            batch.extend(spending::add(workspace_id, self.now.ms(), more));
-        }
         Ok(batch)
-    }
-
-    /// The price, if the carrier reports it only after the call ended.
-    fn late_price(&self, call: Option<Row<'_>>, rates: &Rates) -> Result<Option<LatePrice>, Fault> {
-        let Leg { provider, is_over, facts, .. } = self.before;
-        if !is_over || self.after.facts.billed == facts.billed {
-            return Ok(None);
-        }
-        let before = match call {
-            Some(call) => Some(Counted {
-                telephony_microusd: call.integer("telephony_microusd")?,
-                duration_ms: call.optional_integer("duration_ms")?.unwrap_or(0),
-            }),
-            None => facts.counted,
-        };
-        Ok(before.and_then(|before| {
-            let cost = rates.cost_microusd(*provider, self.after.facts.billed, before.duration_ms);
-            cost.map(|telephony_microusd| LatePrice {
-                before,
-                after: Counted { telephony_microusd, ..before },
-            })
-        }))
     }
 }
 
@@ -203,13 +176,6 @@ fn callback_seen(leg: &Leg, now: Timestamp) -> Statement {
         call = &leg.call_id,
         now = now
     )
-}
-
-/// What the month contains of a call, and what it should contain.
-#[derive(Clone, Copy)]
-struct LatePrice {
-    before: Counted,
-    after: Counted,
 }
 
 /// Combines what two reports say about the price.

@@ -1,16 +1,22 @@
-//! Hands a telephone call over to another number. The intent is stored first, the carrier is asked once, and what it answers
-//! is stored; nothing repeats the request. From then on nobody here hangs up the line.
+//! Hands a telephone call over to another number. The intent is stored first, with what the line may cost and until when it
+//! may last; then the carrier is asked once, and what it answers is stored. Nothing repeats the request. From then on nobody
+//! here hangs up the line before its time is over.
 use std::borrow::Cow;
 
-use super::leg::{self, Leg, Placing};
+use super::leg::{self, HandedOver, Leg, Placing};
 use super::{CallUrls, callbacks, client};
+use crate::base::limits::{
+    CARRIER_DEADLINE_MS, PHONE_RING_SECONDS, PHONE_TRANSFER_MARGIN_MS, PHONE_TRANSFER_SECONDS_MAX,
+};
 use crate::base::phone::E164;
-use crate::carriers::{Carrier, Reply, Transfer};
+use crate::carriers::{Carrier, Dial, Reply, Transfer};
 use crate::live::lease::JobLease;
 use crate::ports::HttpError;
 use crate::services::Services;
+use crate::storage::batch::Batch;
 use crate::storage::calls::{Direction, NewCall};
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::spending::{self, Budget, Reservation};
 
 /// What came of the request.
 pub(crate) enum Transferred {
@@ -18,6 +24,8 @@ pub(crate) enum Transferred {
     Accepted,
     /// It does not, for this reason: the call goes on as before.
     Rejected(String),
+    /// The same; the carrier was not asked.
+    NotAsked(&'static str),
     /// It may or may not.
     Unknown,
 }
@@ -25,6 +33,10 @@ pub(crate) enum Transferred {
 /// The parameters of the URL that [`document`] answers.
 const TO: &str = "to";
 const FROM: &str = "from";
+const SECONDS: &str = "seconds";
+
+/// The longest time of a line that is handed over.
+const MINUTES_MAX: i64 = PHONE_TRANSFER_SECONDS_MAX / 60;
 
 /// Asks the carrier to connect a call to this number instead of its media socket. `tool_call_id` identifies the request.
 pub(crate) async fn transfer(
@@ -42,17 +54,21 @@ pub(crate) async fn transfer(
     let (caller, called) = (number(&call.from), number(&call.to));
     // Nobody is reached there but another assistant, and so on.
     if [&caller, &called].into_iter().flatten().any(|number| number == to) {
-        return Ok(Transferred::Rejected(format!("{to} is a number of this call")));
+        return Ok(Transferred::NotAsked("the number is one of this call."));
     }
     let shows_caller = is_inbound && caller.is_some();
     let our_number = if is_inbound { called } else { caller };
-    let Some((leg, carrier_call_id)) = retry_stale(|| store_intent(services, call, lease)).await? else {
-        return Ok(Transferred::Rejected("the call is over".to_owned()));
-    };
+    let Intent { leg, carrier_call_id, minutes, before } =
+        match retry_stale(|| store_intent(services, call, lease)).await? {
+            Ok(intent) => intent,
+            Err(why) => return Ok(Transferred::NotAsked(why)),
+        };
     let mut request = Transfer {
         carrier_call_id: &carrier_call_id,
         region_url: leg.region_url.as_deref(),
         to,
+        ring_seconds: PHONE_RING_SECONDS,
+        max_seconds: u32::try_from(minutes * 60).unwrap_or_default(),
         our_number: our_number.as_ref(),
         shows_caller,
         call_id: &leg.call_id,
@@ -61,7 +77,7 @@ pub(crate) async fn transfer(
         command_id: &leg::command_id(&leg.call_id, tool_call_id),
         now_ms: services.ports().clock.now_ms(),
     };
-    let document_url = document_url(&urls.answer, &request);
+    let document_url = document_url(&urls.answer, &request.dial());
     request.document_url = &document_url;
     let transferred = match client::send(services, carrier.transfer(&request)).await {
         Ok(reply) => match reply.status {
@@ -76,50 +92,125 @@ pub(crate) async fn transfer(
     };
     let state = match transferred {
         Transferred::Accepted => Placing::Accepted,
-        Transferred::Rejected(_) => Placing::Rejected,
+        Transferred::Rejected(_) | Transferred::NotAsked(_) => Placing::Rejected,
         Transferred::Unknown => Placing::Unknown,
     };
-    retry_stale(|| store_answer(services, call, state)).await?;
+    retry_stale(|| store_answer(services, call, state, before)).await?;
     Ok(transferred)
 }
 
-/// Stores that the carrier is about to be asked, under the conversation's lease. Returns the leg, and the carrier's id of the
-/// call. `None` if it must not be asked: the call is ending, or was transferred.
+/// A request that is about to be made.
+struct Intent {
+    leg: Leg,
+    carrier_call_id: String,
+    /// How long both may talk.
+    minutes: i64,
+    /// What the call had reserved.
+    before: Option<Reservation>,
+}
+
+/// Stores that the carrier is about to be asked, under the conversation's lease, and reserves what that may cost. If the
+/// carrier must not be asked, the error says why.
 async fn store_intent(
     services: &Services,
     call: &NewCall,
     lease: &JobLease,
-) -> Result<Option<(Leg, String)>, Fault> {
-    let leg = Leg::load(services, &call.workspace_id, &call.id).await?;
+) -> Result<Result<Intent, &'static str>, Fault> {
+    let (workspace_id, now) = (&call.workspace_id, services.now());
+    let reads = [
+        Leg::select(workspace_id, &call.id),
+        Reservation::select(workspace_id, &call.id),
+        spending::select_beside(services, now.ms(), Some(&call.id)).in_workspace(workspace_id),
+    ];
+    let [leg, before, budget] = services.read(reads).await?;
+    let leg = Leg::first(Some(&leg))?.ok_or_else(|| Fault::Bug(format!("{} has no leg", call.id)))?;
     if leg.stop_reason().is_some() || leg.may_be_transferred() {
-        return Ok(None);
+        return Ok(Err("it is over."));
     }
-    let Some(carrier_call_id) = leg.carrier_call_id.clone() else { return Ok(None) };
-    let leg = Leg { transfer: Some(Placing::Asking), ..leg };
-    let mut statements = lease.extend(services.ports().clock.now_ms()).to_vec();
+    let Some(carrier_call_id) = leg.carrier_call_id.clone() else {
+        return Ok(Err("the carrier has not named it yet."));
+    };
+    let before = Reservation::first(&before)?;
+    let per_minute = services.config().carriers.rates().microusd_per_minute(leg.provider);
+    let lasted_ms = now - leg.media_started_at.unwrap_or(leg.created_at);
+    let minutes = whole_minutes(lasted_ms + CARRIER_DEADLINE_MS.cast_signed());
+    let budget = Budget::read(Some(&budget))?;
+    let Some(grant) = budget.grant_line(before, minutes, per_minute, minutes_wanted(&leg, lasted_ms)) else {
+        return Ok(Err("too little of the monthly spending limit is left for it. Do not try it again."));
+    };
+    let until = now + grant.minutes * 60_000 + PHONE_TRANSFER_MARGIN_MS;
+    let mut leg = Leg {
+        transfer: Some(Placing::Asking),
+        line: Some(HandedOver { until, microusd: grant.microusd }),
+        ..leg
+    };
+    leg.facts.handed_over_ms = Some(now.ms());
+    let mut statements = lease.extend(now.ms()).to_vec();
+    if grant.microusd.is_some() {
+        statements.push(spending::still_left(services, workspace_id, &call.id, now.ms(), grant.whole()));
+        statements.extend(grant.call.map(|own| spending::set_reservation(workspace_id, &call.id, own)));
+    }
     statements.extend(leg.change());
     services.ports().database.write(statements).await?;
-    Ok(Some((leg, carrier_call_id)))
+    Ok(Ok(Intent { leg, carrier_call_id, minutes: grant.minutes, before }))
 }
 
-async fn store_answer(services: &Services, call: &NewCall, state: Placing) -> Result<(), Fault> {
-    let leg = Leg::load(services, &call.workspace_id, &call.id).await?;
-    services.ports().database.write(Leg { transfer: Some(state), ..leg }.change().to_vec()).await?;
+/// How long both may talk, if there is money for it. The carrier ends a call that was placed by the time limit of its order.
+fn minutes_wanted(leg: &Leg, lasted_ms: i64) -> i64 {
+    match leg.placing {
+        Placing::Incoming => MINUTES_MAX,
+        _ => whole_minutes(leg.max_seconds * 1_000 - lasted_ms).clamp(1, MINUTES_MAX),
+    }
+}
+
+/// As carriers count: those that have begun.
+fn whole_minutes(ms: i64) -> i64 {
+    ms / 60_000 + i64::from(ms % 60_000 > 0)
+}
+
+/// Stores what the carrier has answered. After a refusal, the call goes on with what it had reserved.
+async fn store_answer(
+    services: &Services,
+    call: &NewCall,
+    state: Placing,
+    before: Option<Reservation>,
+) -> Result<(), Fault> {
+    let workspace_id = &call.workspace_id;
+    let mut leg = Leg::load(services, workspace_id, &call.id).await?;
+    let mut batch = Batch::default();
+    leg.transfer = Some(state);
+    if state == Placing::Rejected {
+        leg.facts.handed_over_ms = None;
+        batch = leg.line_ends();
+        if !batch.is_empty() {
+            batch.extend(before.map(|before| spending::set_reservation(workspace_id, &call.id, before)));
+        }
+    }
+    batch.prepend(leg.change());
+    batch.write(services).await?;
     Ok(())
 }
 
 /// Where a carrier fetches the document that dials: the carrier's signature covers the whole URL.
-fn document_url(answer_url: &str, transfer: &Transfer<'_>) -> String {
+fn document_url(answer_url: &str, dial: &Dial<'_>) -> String {
     let digits = |number: &E164| number.as_str().trim_start_matches('+').to_owned();
-    let from = transfer.caller_id().map(|number| format!("&{FROM}={}", digits(number))).unwrap_or_default();
-    format!("{answer_url}&{TO}={}{from}", digits(transfer.to))
+    let from = dial.caller_id.map(|number| format!("&{FROM}={}", digits(number))).unwrap_or_default();
+    format!("{answer_url}&{TO}={}{from}&{SECONDS}={}", digits(dial.to), dial.max_seconds)
 }
 
 /// The document for a genuine request of that URL; `None` if the request is another one.
 pub(super) fn document(carrier: &dyn Carrier, query: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<Reply> {
-    let number = |name: &str| {
-        let (_, digits) = query.iter().find(|(known, _)| known == name)?;
-        E164::parse(&format!("+{digits}")).ok()
-    };
-    Some(carrier.transferring(&number(TO)?, number(FROM).as_ref()))
+    let value = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+    let number = |name: &str| E164::parse(&format!("+{}", value(name)?)).ok();
+    Some(
+        carrier.transferring(&Dial {
+            to: &number(TO)?,
+            caller_id: number(FROM).as_ref(),
+            ring_seconds: PHONE_RING_SECONDS,
+            max_seconds: value(SECONDS)?
+                .parse()
+                .ok()
+                .filter(|seconds| i64::from(*seconds) <= PHONE_TRANSFER_SECONDS_MAX)?,
+        }),
+    )
 }

@@ -2,7 +2,9 @@
 use serde_json::json;
 
 use crate::base::ids::{WorkspaceId, prefix};
-use crate::base::limits::{JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS, PHONE_QUEUE_MS};
+use crate::base::limits::{
+    JOB_LEASE_MS, JOB_RETRY_DOUBLINGS_MAX, JOB_RETRY_MS, PHONE_QUEUE_MS, PHONE_TRANSFER_MS_MAX,
+};
 use crate::ports::JobQueue;
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
@@ -92,17 +94,21 @@ impl Services {
 
     /// Releases all leases, and makes jobs due that a wrong clock has postponed. For the start of a host that is the only
     /// one. The job of a call may be due later than any retry, because it ends calls that the carrier never connected:
-    /// if it ran early, it would end a call that still waits for the carrier.
+    /// if it ran early, it would end a call that still waits for the carrier. The job that hangs up a line which was handed
+    /// over is due even later: others talk on it.
     pub async fn release_all_leases(&self) -> Result<(), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let longest_pause_ms = JOB_RETRY_MS << JOB_RETRY_DOUBLINGS_MAX;
         let release = sql!(
             "UPDATE jobs SET lease = NULL, due_at = :due_at
-             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN :live_call THEN :latest_live_call ELSE :latest_pause END",
+             WHERE lease IS NOT NULL OR due_at > CASE kind WHEN :live_call THEN :latest_live_call
+               WHEN :hang_up THEN :latest_hang_up ELSE :latest_pause END",
             due_at = DUE_AT_ONCE,
             latest_pause = now_ms + longest_pause_ms,
             live_call = JobKind::LiveCall.as_str(),
-            latest_live_call = now_ms + PHONE_QUEUE_MS + longest_pause_ms
+            latest_live_call = now_ms + PHONE_QUEUE_MS + longest_pause_ms,
+            hang_up = JobKind::HangUp.as_str(),
+            latest_hang_up = now_ms + PHONE_TRANSFER_MS_MAX + longest_pause_ms
         );
         self.write([release]).await?;
         Ok(())

@@ -2,7 +2,7 @@
 use serde_json::json;
 
 use crate::base::error::{Code, Error};
-use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CALL_SECONDS_MIN};
+use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CALL_SECONDS_MIN, PHONE_TRANSFER_MARGIN_MS};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows};
 use crate::storage::spending::Reservation;
@@ -50,6 +50,24 @@ pub struct PhoneGrant {
     pub reservation: Option<Reservation>,
     /// How long it may last.
     pub max_seconds: i64,
+}
+
+/// What the line of a call gets that is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineGrant {
+    /// How long both may talk.
+    pub minutes: i64,
+    /// What the line reserves; `None` for nothing.
+    pub microusd: Option<i64>,
+    /// What the call has reserved from now on; `None` for nothing.
+    pub call: Option<Reservation>,
+}
+
+impl LineGrant {
+    /// What both reserve together.
+    pub fn whole(&self) -> i64 {
+        self.microusd.unwrap_or(0).saturating_add(self.call.map_or(0, |call| call.microusd))
+    }
 }
 
 impl Budget {
@@ -118,6 +136,36 @@ impl Budget {
         let microusd = per_minute * minutes + models;
         let reservation = Some(Reservation { microusd, models_microusd: models });
         Ok(PhoneGrant { reservation, max_seconds: minutes * MINUTE_SECONDS })
+    }
+
+    /// What a line gets that is handed over for `wanted` minutes, with a carrier that costs `per_minute`: of a call that has
+    /// lasted for `minutes` and has reserved `before`, which `self` does not count. Both ends cost, and ours while the other
+    /// rings. If not all of it fits, it is for fewer minutes. `None`: too few are left.
+    pub fn grant_line(
+        &self,
+        before: Option<Reservation>,
+        minutes: i64,
+        per_minute: i64,
+        wanted: i64,
+    ) -> Option<LineGrant> {
+        const RINGING: i64 = PHONE_TRANSFER_MARGIN_MS / 60_000;
+        if self.is_spent() {
+            return None;
+        }
+        let Some(left) = self.left().filter(|_| per_minute > 0) else {
+            return Some(LineGrant { minutes: wanted, microusd: None, call: before });
+        };
+        let spent = |before: Reservation| per_minute.saturating_mul(minutes) + before.models_microusd;
+        let rest = left.saturating_sub(before.map_or(0, spent));
+        let minutes = wanted.min((rest / per_minute - RINGING) / 2);
+        if minutes < wanted.min(PHONE_CALL_SECONDS_MIN / MINUTE_SECONDS) {
+            return None;
+        }
+        let microusd = per_minute.saturating_mul(2 * minutes + RINGING);
+        // If the carrier refuses, the call goes on with what it had.
+        let call = before
+            .map(|one| Reservation { microusd: spent(one).max(one.microusd.min(left) - microusd), ..one });
+        Some(LineGrant { minutes, microusd: Some(microusd), call })
     }
 
     /// The reservation of a call whose models may now cost `wanted`; `self` does not count what it has reserved. A call
@@ -201,6 +249,28 @@ mod tests {
         assert_eq!(Budget::default().grant_call(5, 5).unwrap().reservation, None);
     }
 
+    #[test]
+    fn a_line_that_is_handed_over_reserves_both_ends() {
+        let before = |microusd, models_microusd| Some(Reservation { microusd, models_microusd });
+        let grant = |left, reserved, wanted| budget(left, 0, 0).grant_line(reserved, 10, 100, wanted);
+        let got = |minutes, microusd, call| Some(LineGrant { minutes, microusd: Some(microusd), call });
+        // Ten minutes and 500 for models are gone; 242 minutes follow.
+        assert_eq!(grant(25_700, before(6_500, 500), 120), got(120, 24_200, before(1_500, 500)));
+        assert_eq!(grant(25_699, before(6_500, 500), 120), got(119, 24_000, before(1_500, 500)));
+        // The call keeps what it had if that is more.
+        assert_eq!(grant(99_999, before(6_500, 500), 5), got(5, 1_200, before(5_300, 500)));
+        assert_eq!(grant(2_300, before(2_300, 500), 120), got(3, 800, before(1_500, 500)));
+        assert_eq!(grant(2_299, before(2_300, 500), 120), None);
+        // The order of the call ends it sooner.
+        assert_eq!(grant(1_900, before(1_900, 500), 1), got(1, 400, before(1_500, 500)));
+        assert_eq!(grant(800, None, 120), got(3, 800, None));
+        let free = |budget: Budget, rate| budget.grant_line(before(7, 7), 10, rate, 120);
+        let whole = Some(LineGrant { minutes: 120, microusd: None, call: before(7, 7) });
+        assert_eq!(free(Budget::default(), 100), whole);
+        assert_eq!(free(budget(7, 0, 0), 0), whole);
+        assert_eq!(free(budget(7, 7, 0), 0), None);
+    }
+
     /// What may happen to a workspace's money.
     #[derive(Debug, Clone)]
     enum Step {
@@ -208,6 +278,8 @@ mod tests {
         Start(i64),
         /// A telephone call: models, price of a minute.
         Call(i64, i64),
+        /// The line of the nth conversation is handed over: minutes so far, price of a minute.
+        HandOver(usize, i64, i64),
         /// The nth conversation under way ends after it spent these thousandths of its reservation, and one answer more.
         End(usize, i64, i64),
     }
@@ -217,6 +289,8 @@ mod tests {
             (0..=INTEGER_MAX).prop_map(Step::Start),
             (0_i64..2_000).prop_map(Step::Start),
             (0_i64..2_000, 0_i64..50).prop_map(|(models, rate)| Step::Call(models, rate)),
+            (any::<usize>(), 0_i64..60, 0_i64..50)
+                .prop_map(|(n, minutes, rate)| Step::HandOver(n, minutes, rate)),
             (any::<usize>(), 0_i64..=1_000, 0_i64..100).prop_map(|(n, part, over)| Step::End(n, part, over)),
         ]
     }
@@ -243,6 +317,15 @@ mod tests {
                         prop_assert_eq!(microusd, models_microusd + rate * got.max_seconds / 60);
                         prop_assert!((PHONE_CALL_SECONDS_MIN..=PHONE_CALL_SECONDS_MAX).contains(&got.max_seconds));
                         under_way.push(microusd);
+                    },
+                    Step::HandOver(n, minutes, rate) => if !under_way.is_empty() {
+                        let reserved = under_way.swap_remove(n % under_way.len());
+                        let beside = Budget { reserved: under_way.iter().sum(), ..budget };
+                        let before = Some(Reservation::for_models(reserved));
+                        match beside.grant_line(before, minutes, rate, 120) {
+                            Some(grant) => under_way.extend([grant.call.map(|call| call.microusd), grant.microusd].into_iter().flatten()),
+                            None => under_way.push(reserved),
+                        }
                     },
                     Step::End(n, part, over) => if !under_way.is_empty() {
                         let reserved = under_way.swap_remove(n % under_way.len());

@@ -132,7 +132,7 @@ impl VonageWire {
     fn instructed(&self, document: &Value) -> Result<Instruction, String> {
         Ok(match ncco::read(document)? {
             Ncco::Over => Instruction::HangUp,
-            Ncco::Dial { to, from } => Instruction::Dial { to, caller_id: from },
+            Ncco::Dial { to, from, seconds } => Instruction::Dial { to, caller_id: from, seconds },
             Ncco::Connect(leg) => {
                 self.remember(&leg);
                 Instruction::Connect { media_url: leg.uri, status_url: None }

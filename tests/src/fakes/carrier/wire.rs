@@ -199,6 +199,8 @@ pub enum Instruction {
         to: String,
         /// The number that is shown, if one is given.
         caller_id: Option<String>,
+        /// How long both may talk.
+        seconds: u32,
     },
     /// Declines it or hangs up, possibly after a spoken text.
     HangUp,

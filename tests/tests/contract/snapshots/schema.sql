@@ -39,6 +39,7 @@ CREATE INDEX oidc_sign_ins_by_age ON oidc_sign_ins (created_at);
 CREATE INDEX oidc_sign_ins_by_source ON oidc_sign_ins (source, created_at);
 CREATE INDEX personas_by_workspace ON personas (workspace_id, id);
 CREATE UNIQUE INDEX phone_calls_by_carrier ON phone_calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
+CREATE INDEX phone_calls_handed_over ON phone_calls (workspace_id) WHERE line_until IS NOT NULL;
 CREATE INDEX phone_calls_to_delete ON phone_calls (delete_at) WHERE delete_at IS NOT NULL;
 CREATE INDEX phone_calls_under_way ON phone_calls (workspace_id) WHERE is_over = 0;
 CREATE INDEX recordings_by_age ON recordings (workspace_id, created_at, id) WHERE state = 'ready';
@@ -403,7 +404,7 @@ CREATE TABLE phone_calls (
   -- Counts changes: whoever ends the call has seen the last one.
   version INTEGER NOT NULL,
   created_at INTEGER NOT NULL
-, delete_at INTEGER, transfer TEXT) STRICT, WITHOUT ROWID;
+, delete_at INTEGER, transfer TEXT, line_until INTEGER, line_microusd INTEGER) STRICT, WITHOUT ROWID;
 CREATE TABLE "recordings" (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),

@@ -66,10 +66,13 @@ impl Leg {
         batch.wake(JobKind::LiveCall, &self.job_id, now.ms());
     }
 
-    /// Adds a job that hangs up at the carrier, unless the carrier has reported the end, or others talk on the line.
+    /// Adds a job that hangs up at the carrier, unless the carrier has reported the end. If others talk on the line, they have
+    /// their time.
     pub fn hang_up_later(&self, services: &Services, now: Timestamp, batch: &mut Batch) {
-        if !self.may_be_transferred() {
-            self.hang_up_by(services, now, AT_ONCE, batch);
+        match self.line {
+            Some(line) => self.hang_up_by(services, now, line.until, batch),
+            None if self.may_be_transferred() => {}
+            None => self.hang_up_by(services, now, AT_ONCE, batch),
         }
     }
 

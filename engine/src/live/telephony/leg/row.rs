@@ -1,7 +1,7 @@
 //! The row in the database.
 use serde_json::json;
 
-use super::{Leg, Placing};
+use super::{HandedOver, Leg, Placing};
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::carriers::CarrierName;
 use crate::ports::DatabaseError;
@@ -13,11 +13,13 @@ use crate::storage::fault::Fault;
 
 const COLUMNS: &str =
     "call_id, workspace_id, assistant_id, provider, carrier_call_id, region_url, job_id, max_seconds,
- placed, media_at, talked_at, hang_up_at, transfer, said, is_over, version, created_at";
+ placed, media_at, talked_at, hang_up_at, transfer, line_until, line_microusd, said, is_over, version, created_at";
 
-/// The telephone calls of workspace `:ws` under way, and how many it may have at once.
+/// The telephone calls of workspace `:ws` under way, with those that were handed over, and how many it may have at once.
 const ROOM: &str = "SELECT MIN(calls_at_once, :most) AS calls_at_once,
- (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0) AS calls FROM workspaces WHERE id = :ws";
+ (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND is_over = 0)
+ + (SELECT COUNT(*) FROM phone_calls WHERE workspace_id = :ws AND line_until IS NOT NULL AND is_over <> 0) AS calls
+ FROM workspaces WHERE id = :ws";
 
 /// The telephone calls of a workspace.
 #[derive(Clone, Copy)]
@@ -59,7 +61,8 @@ impl Leg {
             format!(
                 "INSERT INTO phone_calls ({COLUMNS})
                  VALUES (:call, :ws, :assistant, :provider, :carrier_call, :region_url, :job, :max_seconds, :placing,
-                 :media_at, :media_started_at, :hang_up_at, :transfer, :said, :is_over, :version, :created_at)"
+                 :media_at, :media_started_at, :hang_up_at, :transfer, :line_until, :line_microusd, :said, :is_over,
+                 :version, :created_at)"
             ),
             call = &self.call_id,
             assistant = &self.assistant_id,
@@ -73,6 +76,8 @@ impl Leg {
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
             transfer = self.transfer.map(Placing::as_str),
+            line_until = self.line.map(|line| line.until),
+            line_microusd = self.line.and_then(|line| line.microusd),
             said = json!(self.facts).to_string(),
             is_over = self.is_over,
             version = self.version,
@@ -122,6 +127,10 @@ impl Leg {
             media_started_at: row.optional_timestamp("talked_at")?,
             hang_up_at: row.optional_timestamp("hang_up_at")?,
             transfer: Column::read(row, "transfer")?,
+            line: match row.optional_timestamp("line_until")? {
+                Some(until) => Some(HandedOver { until, microusd: row.optional_integer("line_microusd")? }),
+                None => None,
+            },
             facts: row.json("said")?,
             is_over: row.flag("is_over")?,
             version: row.integer("version")?,
@@ -154,8 +163,9 @@ impl Leg {
         );
         let update = sql!(
             "UPDATE phone_calls SET carrier_call_id = :carrier_call, placed = :placing, media_at = :media_at,
-             talked_at = :media_started_at, hang_up_at = :hang_up_at, transfer = :transfer, said = :said, is_over = :is_over,
-             version = version + 1 WHERE workspace_id = :ws AND call_id = :call",
+             talked_at = :media_started_at, hang_up_at = :hang_up_at, transfer = :transfer, line_until = :line_until,
+             line_microusd = :line_microusd, said = :said, is_over = :is_over, version = version + 1
+             WHERE workspace_id = :ws AND call_id = :call",
             call = &self.call_id,
             carrier_call = self.carrier_call_id.clone(),
             placing = self.placing.as_str(),
@@ -163,6 +173,8 @@ impl Leg {
             media_started_at = self.media_started_at,
             hang_up_at = self.hang_up_at,
             transfer = self.transfer.map(Placing::as_str),
+            line_until = self.line.map(|line| line.until),
+            line_microusd = self.line.and_then(|line| line.microusd),
             said = json!(self.facts).to_string(),
             is_over = self.is_over,
         );

@@ -88,9 +88,17 @@ fn hang_up(element: &Node<'_, '_>) -> Result<Instruction, String> {
 }
 
 fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
-    if let Some(other) = element.attributes().find(|attribute| attribute.name() != "callerId") {
+    let known = ["callerId", "timeLimit", "timeout"];
+    if let Some(other) = element.attributes().find(|attribute| !known.contains(&attribute.name())) {
         return Err(format!("{} of <Dial> is not supported", other.name()));
     }
+    // Without them a call may last for four hours, and rings for as long as the other carrier lets it.
+    let seconds = |name: &str| {
+        let seconds = element.attribute(name).and_then(|text| text.parse().ok());
+        seconds.filter(|seconds: &u32| *seconds > 0).ok_or_else(|| format!("<Dial> needs {name}"))
+    };
+    let limit = seconds("timeLimit")?;
+    seconds("timeout")?;
     let caller_id = element.attribute("callerId");
     let children: Vec<Node<'_, '_>> = element.children().collect();
     let [number] = children.as_slice() else { return Err("<Dial> takes one <Number>".to_owned()) };
@@ -99,7 +107,7 @@ fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
     match fits && is_number(to) && caller_id.is_none_or(is_number) {
         true => {
             let caller_id = caller_id.map(|digits| format!("+{digits}"));
-            Ok(Instruction::Dial { to: format!("+{to}"), caller_id })
+            Ok(Instruction::Dial { to: format!("+{to}"), caller_id, seconds: limit })
         }
         false => Err(format!("<Dial> must not call {to:?} from {caller_id:?}")),
     }

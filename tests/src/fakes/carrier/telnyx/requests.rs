@@ -87,7 +87,9 @@ const TRANSFER: &[Field] = &[
     ("client_state", Kind::Base64, false),
     ("command_id", Kind::Text, false),
     ("custom_headers", Kind::Headers, false),
-    ("timeout_secs", Kind::Integer(5, 600), false),
+    // Not required, but the default of the second one is four hours.
+    ("timeout_secs", Kind::Integer(5, 600), true),
+    ("time_limit_secs", Kind::Integer(30, 14_400), true),
     ("webhook_url", WEB, false),
     ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
 ];
@@ -129,7 +131,12 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
         "answer" => Ok(Command::Answer { carrier_call_id, instruction: connect(&body)? }),
         "reject" => Ok(Command::Refuse { carrier_call_id }),
         "transfer" => {
-            let dial = Instruction::Dial { to: text("to").unwrap_or_default(), caller_id: text("from") };
+            let seconds = body.get("time_limit_secs").and_then(Value::as_u64).unwrap_or_default();
+            let dial = Instruction::Dial {
+                to: text("to").unwrap_or_default(),
+                caller_id: text("from"),
+                seconds: seconds.try_into().unwrap_or_default(),
+            };
             Ok(Command::Transfer { carrier_call_id, instruction: Ok(dial) })
         }
         _ => Ok(Command::HangUp { carrier_call_id }),

@@ -65,7 +65,15 @@ pub fn parse(text: &str) -> Result<Document, String> {
 }
 
 fn dial(verb: Node<'_, '_>) -> Result<Instruction, String> {
-    attributes(verb, &["callerId", "timeout", "answerOnBridge"])?;
+    attributes(verb, &["callerId", "timeout", "timeLimit", "answerOnBridge"])?;
+    // Without them a call rings for half a minute, and may last for four hours.
+    let seconds = |name: &str, most: u32| {
+        let seconds = verb.attribute(name).and_then(|text| text.parse().ok());
+        let fits = seconds.filter(|seconds| (1..=most).contains(seconds));
+        fits.ok_or_else(|| format!("13212, 13216: the {name} of <Dial>"))
+    };
+    let limit = seconds("timeLimit", 86_400)?;
+    seconds("timeout", 600)?;
     let nouns = elements(verb)?;
     let [number] = nouns.as_slice() else { return Err("12200: <Dial> takes one noun".to_owned()) };
     attributes(*number, &[])?;
@@ -75,7 +83,7 @@ fn dial(verb: Node<'_, '_>) -> Result<Instruction, String> {
         return Err("12200: <Dial> takes a <Number>".to_owned());
     }
     match is_e164(to) && caller_id.as_deref().is_none_or(is_e164) {
-        true => Ok(Instruction::Dial { to: to.to_owned(), caller_id }),
+        true => Ok(Instruction::Dial { to: to.to_owned(), caller_id, seconds: limit }),
         false => Err(format!("13223: {to} from {caller_id:?}")),
     }
 }

@@ -14,6 +14,8 @@ pub enum Ncco {
         to: String,
         /// The number that is shown.
         from: Option<String>,
+        /// The most that the connection may last.
+        seconds: u32,
     },
     /// Ends the call, possibly after a spoken text.
     Over,
@@ -76,13 +78,22 @@ fn connect(action: &Value) -> Result<Ncco, String> {
     let action = object(action, "connect", &known)?;
     let from = action.get("from").map(|from| number(Some(from), "from")).transpose()?;
     within(action, "limit", 1..=7_200)?;
+    within(action, "timeout", 1..=600)?;
     method(action, "eventMethod")?;
     let event_url =
         action.get("eventUrl").map(|_| url(action.get("eventUrl"), "eventUrl", "http")).transpose()?;
     let endpoint = super::fields::one(action.get("endpoint"), "endpoint")?;
     if endpoint["type"] == "phone" {
         let endpoint = object(endpoint, "endpoint", &["type", "number"])?;
-        return Ok(Ncco::Dial { to: number(endpoint.get("number"), "endpoint.number")?, from });
+        // Without them Vonage has limits of its own.
+        let seconds = |name: &str| {
+            let seconds =
+                action.get(name).and_then(Value::as_u64).and_then(|seconds| seconds.try_into().ok());
+            seconds.ok_or_else(|| format!("{name}: is missing"))
+        };
+        seconds("timeout")?;
+        let to = number(endpoint.get("number"), "endpoint.number")?;
+        return Ok(Ncco::Dial { to, from, seconds: seconds("limit")? });
     }
     let endpoint =
         object(endpoint, "endpoint", &["type", "uri", "content-type", "headers", "authorization"])?;
