@@ -52,7 +52,7 @@ const SAID: &str = "When do you open?";
 /// Calls that nobody counts, so that what a process needs once is no part of the measurement.
 const WARM_UP_CALLS: usize = 20;
 /// No bound on the audio that is late: all calls are taken.
-const TAKES_ALL: (&str, &str) = ("SIDETONE_LATE_AUDIO_PERCENT", "100");
+const TAKES_ALL: (&str, &str) = ("SIDETONE_LATE_PERCENT", "100");
 
 /// What can be played.
 const KINDS: [(&str, fn(Option<usize>) -> bool); 5] = [

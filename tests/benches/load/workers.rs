@@ -165,6 +165,7 @@ impl Worker for Other {
             status_url: String::new(),
             voice_url: String::new(),
             format: String::new(),
+            detection: None,
         };
         let opening = TwilioWire.media(&call).opening().into_iter().map(text).collect();
         let socket = socket.get_ref().try_clone().expect("a socket has copies");
