@@ -54,8 +54,11 @@ const WARM_UP_CALLS: usize = 20;
 /// No bound on the audio that is late: all calls are taken.
 const TAKES_ALL: (&str, &str) = ("SIDETONE_LATE_PERCENT", "100");
 
+/// A name, and what plays it with so many calls; whether the bounds were kept.
+type Kind = (&'static str, fn(Option<usize>) -> bool);
+
 /// What can be played.
-const KINDS: [(&str, fn(Option<usize>) -> bool); 5] = [
+const KINDS: [Kind; 5] = [
     ("tone", tone),
     ("providers", providers),
     ("overload", overload),
