@@ -53,6 +53,7 @@ clients() {
   check "OpenAI's TypeScript client against its fake" ./with-openai.sh node fake-openai.mjs
   check "OpenAI's Python client against its fake" ./with-openai.sh "$python_openai" fake_openai.py
   check "speech providers' own clients against their fake" node fake-speech.mjs
+  check "OpenAI's Python client against the fake of its Realtime API" "$python_openai" fake_realtime.py
   check "ElevenLabs' Python client against its fake" "$python_elevenlabs" fake_elevenlabs.py
   check "Twilio's own package" ./carriers.sh twilio
   check "Telnyx's own package" ./carriers.sh telnyx
