@@ -15,7 +15,9 @@ use futures_util::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
-use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake};
+use sidetone_engine::ports::{
+    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake,
+};
 use sidetone_engine::services::Services;
 use sidetone_engine::storage::jobs::JobKind;
 
@@ -131,6 +133,7 @@ impl Sandbox {
             http: http.clone(),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
+            live: Arc::new(Homes::new(clock.clone())),
             mailer: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");

@@ -138,6 +138,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         apology: String::new(),
         still_there: String::new(),
         not_understood: String::new(),
+        keys: false,
         filler: String::new(),
     }
 }
@@ -166,7 +167,7 @@ fn answers(call: &mut Conversation, text: &str, calls: &[ToolRequest]) -> Vec<St
         match output {
             Output::Say { text } => said.push(text),
             Output::CallTool { id, .. } => panic!("{id} is sent"),
-            Output::AskModel { .. } | Output::Ended { .. } => {}
+            Output::AskModel { .. } | Output::PressKeys { .. } | Output::Ended { .. } => {}
         }
     }
     said

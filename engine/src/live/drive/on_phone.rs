@@ -1,9 +1,7 @@
 //! The specifics of telephone calls: the socket may open while the call still rings, and the carrier sends reports.
 use super::Drive;
 use crate::base::limits::LEASED_ATTEMPTS_MAX;
-use crate::base::limits::{
-    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_CONNECT_MS, PHONE_LEG_CHECK_MS, PHONE_START_MS,
-};
+use crate::base::limits::{PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_CONNECT_MS, PHONE_START_MS};
 use crate::base::time::Timestamp;
 use crate::conversation::{EndedReason, Input};
 use crate::live::call_journal;
@@ -70,6 +68,7 @@ impl Drive<'_> {
                     let call = rows.last().and_then(Rows::first);
                     let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
                     self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
+                    self.home.has_written();
                     return Ok(());
                 }
                 Err(Fault::Stale) => {}
@@ -119,18 +118,10 @@ impl Drive<'_> {
         Ok(PeerEvent::Stop { reason, fault: reason.fault() })
     }
 
-    /// Reads the leg: the carrier may have ended the call, or an API client may have requested its end.
-    pub(super) async fn check_leg(&mut self) -> Result<(), Fault> {
-        let call = &self.session.call;
-        let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
-        self.apply_leg(Some(leg));
-        Ok(())
-    }
-
-    /// Stops the conversation if the leg requires it.
+    /// Stops the conversation if the leg requires it: the carrier may have ended the call, or an API client may have
+    /// requested its end.
     pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
-        self.check_leg_at_ms = self.now_ms() + PHONE_LEG_CHECK_MS;
         if let Some((reason, fault)) = leg.stop_reason().filter(|_| self.transferring.is_none()) {
             self.fault = fault.or(self.fault);
             self.is_connection_over = true;

@@ -147,6 +147,7 @@ impl<'a> Change<'a> {
             facts.counted = Some(after);
         }
         batch.extend(Leg { facts, ..leg.clone() }.change());
+        batch.signal(call_id);
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
