@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sidetone_engine::base::ids::{CallId, Id};
 use sidetone_engine::ports::{BoxFuture, Clock, Home, Homes, Live};
-use worker::web_sys;
+use worker::{wasm_bindgen, web_sys};
 use worker::{DurableObject, Env, ObjectNamespace, Request, Response, State, durable_object};
 
 use crate::server;
