@@ -206,7 +206,10 @@ impl Sandbox {
 
     /// Sends a raw request.
     pub fn send(&self, request: Request<Bytes>) -> Reply {
-        self.complete(block_on(self.engine.handle(request, Some(PEER))))
+        let reply = self.complete(block_on(self.engine.handle(request, Some(PEER))));
+        // A conversation may have been told to look.
+        self.sessions.poll_idle();
+        reply
     }
 
     /// Opens a WebSocket by its path and query, such as that of a test token. `Err` is the response of a service that

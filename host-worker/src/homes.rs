@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sidetone_engine::base::ids::{CallId, Id};
 use sidetone_engine::ports::{BoxFuture, Clock, Home, Homes, Live};
-use worker::{wasm_bindgen, web_sys};
 use worker::{DurableObject, Env, ObjectNamespace, Request, Response, State, durable_object};
+use worker::{wasm_bindgen, web_sys};
 
 use crate::server;
 use crate::system::PlatformClock;

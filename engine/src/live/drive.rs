@@ -377,7 +377,8 @@ impl<'a> Drive<'a> {
             self.recording.add(segment);
         }
         self.segments_at_ms = match self.session.is_spoken {
-            true => at_ms + recordings::segment_ms(&self.session.services),
+            // A segment is complete a while after its end.
+            true => at_ms + recordings::segment_ms(&self.session.services) / 5,
             false => i64::MAX,
         };
     }

@@ -24,9 +24,9 @@ const ANSWERS: &str = "On Saturday we open at ten in the morning, and we close a
      everybody finds some time to come and see us.\n\nOn Sunday we are closed, but whoever has a question can write to us \
      at any time, and we answer on Monday before we open the doors.\n\nYou can park your car behind the house for two hours \
      without paying anything, and after that in front of the station.";
-/// Two minutes of such turns took 185 round trips where requests count, and 201 on a box, when a call looked at storage
-/// every few seconds, and wrote each change of a row at once. A fifth of that, for one minute.
-const TRIPS_MAX: [usize; 2] = [18, 20];
+/// Two minutes of such turns took 83 round trips where requests count, when each change of a row was written at once. Four of
+/// them are for the recording; on a box, whose segments are shorter, twenty-four.
+const TRIPS_MAX: [usize; 2] = [19, 39];
 
 /// A caller who listens in real time: marks come back when the audio before them is over.
 struct Caller<'a> {
@@ -94,7 +94,7 @@ impl<'a> Caller<'a> {
 }
 
 #[test]
-fn a_minute_takes_a_fifth_of_the_round_trips_that_it_took() {
+fn two_minutes_take_one_round_trip_for_each_exchange_and_those_of_the_recording() {
     let hosts: [(&str, Arc<dyn Blobs>); 2] = [
         ("where requests count", Arc::new(Metered::default())),
         ("on a box", Arc::new(MemoryBlobs::default())),
@@ -114,10 +114,7 @@ fn a_minute_takes_a_fifth_of_the_round_trips_that_it_took() {
         let rows = desk.sandbox.get(&path)["transcript"].as_array().unwrap().len();
         assert!(rows >= 2 * TURNS, "the caller was answered: {rows} rows");
         println!("two minutes with {TURNS} questions, {place}: {reads} reads, {writes} writes");
-        assert!(
-            (reads + writes).div_ceil(2) <= most,
-            "{place}: {reads} reads, {writes} writes in two minutes"
-        );
+        assert!(reads + writes <= most, "{place}: {reads} reads, {writes} writes in two minutes");
     }
 }
 
@@ -190,7 +187,7 @@ fn a_call_that_is_read_tells_what_was_heard_a_moment_ago() {
         assert!(greeting.starts_with(row["text"].as_str().unwrap()), "{when}: {row}");
         row["text"].as_str().unwrap().len()
     };
-    assert_eq!(row("as it was stored when it began"), 0);
+    let begun = row("as it was stored when it began");
     caller.say("", 600);
-    assert!(row("as it was when somebody asked") > 10);
+    assert!(row("as it was when somebody asked") > begun + 20);
 }
