@@ -10,7 +10,7 @@ use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::hash::sha256_hex;
 use sidetone_engine::config::{Config, OPERATOR_KEY};
 use sidetone_engine::engine::{Engine, Started};
-use sidetone_engine::ports::{Mailer, Ports};
+use sidetone_engine::ports::{Homes, Mailer, Ports};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -238,6 +238,7 @@ fn service(settings: &Settings, data: &DataFolder, listen: SocketAddr) -> Result
         http: Arc::new(HttpClient::new(outgoing.clone())?),
         web_sockets: Arc::new(WebSocketClient::new(outgoing)?),
         keys: Arc::new(RingKeys),
+        live: Arc::new(Homes::new(Arc::new(SystemClock))),
         mailer,
     };
     Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, files, warnings })

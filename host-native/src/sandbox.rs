@@ -15,7 +15,9 @@ use futures_util::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
-use sidetone_engine::ports::{Blobs, Database, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake};
+use sidetone_engine::ports::{
+    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake,
+};
 use sidetone_engine::services::Services;
 use sidetone_engine::storage::jobs::JobKind;
 
@@ -133,6 +135,7 @@ impl Sandbox {
             http: http.clone(),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
+            live: Arc::new(Homes::new(clock.clone())),
             mailer: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
@@ -205,7 +208,10 @@ impl Sandbox {
 
     /// Sends a raw request.
     pub fn send(&self, request: Request<Bytes>) -> Reply {
-        self.complete(block_on(self.engine.handle(request, Some(PEER))))
+        let reply = self.complete(block_on(self.engine.handle(request, Some(PEER))));
+        // A conversation may have been told to look.
+        self.sessions.poll_idle();
+        reply
     }
 
     /// Opens a WebSocket by its path and query, such as that of a test token. `Err` is the response of a service that

@@ -264,6 +264,7 @@ mod tests {
             http: Arc::new(crate::http_client::HttpClient::new(Default::default()).unwrap()),
             web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(crate::keys::RingKeys),
+            live: Arc::new(sidetone_engine::ports::Homes::new(Arc::new(crate::system::SystemClock))),
             mailer: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

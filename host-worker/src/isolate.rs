@@ -10,6 +10,7 @@ use sidetone_engine::ports::{Clock, Ports, Random};
 use worker::Env;
 
 use crate::d1::D1;
+use crate::homes::{EdgeHomes, LIVE};
 use crate::http::PlatformHttp;
 use crate::keys::PlatformKeys;
 use crate::queue::Wakes;
@@ -118,6 +119,7 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
         http: Arc::new(PlatformHttp),
         web_sockets: Arc::new(PlatformWebSockets),
         keys: Arc::new(PlatformKeys),
+        live: Arc::new(EdgeHomes::new(env.durable_object(LIVE).map_err(binding)?)),
         mailer: None,
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));

@@ -2,6 +2,7 @@
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::arc_with_non_send_sync, reason = "the engine's ports are Arcs; a Worker has one thread")]
 mod d1;
+mod homes;
 mod http;
 mod isolate;
 mod keys;

@@ -17,8 +17,9 @@ use sidetone_engine::ports::BoxStream;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::wasm_bindgen::JsCast;
 use worker::web_sys::{ReadableStream, Request, Response, ResponseInit};
-use worker::{Body, Context, Delay, Env, WebSocketPair, console_error, console_log};
+use worker::{Body, Context, Delay, Env, State, WebSocketPair, console_error, console_log};
 
+use crate::homes;
 use crate::isolate::{self, NotReady, Service};
 use crate::socket::EdgeSocket;
 use crate::system::{PlatformClock, PlatformRandom};
@@ -50,10 +51,16 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
                 (response, Some(streamed(pieces)))
             }
         },
-        Admission::Socket(pending, ()) => match pending.accept().await {
-            SocketAdmission::Refused(response) => (*response, None),
-            SocketAdmission::Accepted(session) => return upgrade(*session, &service, context),
-        },
+        Admission::Socket(pending, ()) => {
+            let trace = pending.trace();
+            match pending.find_home().await {
+                Ok(call_id) => match homes::forward(env, &call_id, request).await {
+                    Ok(response) => return Ok(response),
+                    Err(error) => (trace.broken(format!("{call_id} has no home: {error}")), None),
+                },
+                Err(response) => (*response, None),
+            }
+        }
     };
     if !service.wakes.is_empty() {
         let service = service.clone();
@@ -68,12 +75,35 @@ fn streamed(pieces: BoxStream<'static, Bytes>) -> ReadableStream {
     wasm_streams::ReadableStream::from_stream(pieces).into_raw().unchecked_into()
 }
 
-/// Returns the client's end of a socket. The conversation runs in the invocation, which lasts as long as the socket;
-/// the platform grants some time afterwards for the final writes.
-fn upgrade(session: LiveSession, service: &Service, context: &Context) -> worker::Result<Response> {
+/// Accepts the socket of a call in the object that is its home. What is no such request has been answered elsewhere.
+pub async fn hold(request: &Request, env: &Env, state: &State) -> worker::Result<Response> {
+    let url = request.url();
+    let (origin, target) = split(&url);
+    let head = head(request, target);
+    let service = match isolate::for_request(env, origin) {
+        Ok(service) => service,
+        Err(not_ready) => return unconfigured(head, not_ready),
+    };
+    let peer = peer(&head.headers);
+    let Admission::Socket(pending, ()) = service.engine.begin(head, peer, Some(())) else {
+        return Err("this request opens no call".into());
+    };
+    match pending.accept().await {
+        SocketAdmission::Refused(response) => {
+            // A call that is not served is ended.
+            state.wait_until(async move { service.send_wakes().await });
+            send(*response, None)
+        }
+        SocketAdmission::Accepted(session) => upgrade(*session, &service, state),
+    }
+}
+
+/// Returns the client's end of a socket. The object lives as long as the socket, and some time afterwards for the final
+/// writes.
+fn upgrade(session: LiveSession, service: &Service, state: &State) -> worker::Result<Response> {
     let WebSocketPair { client, server } = WebSocketPair::new()?;
     let service = service.clone();
-    context.wait_until(async move {
+    state.wait_until(async move {
         let incident = match EdgeSocket::accept(&server) {
             Ok(mut socket) => session.run(&mut socket).await,
             Err(_) => session.abandon().await,

@@ -16,8 +16,8 @@ use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::config::Config;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{
-    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, NoWebSockets, Ports, Queue,
-    Wake,
+    BlobError, BlobKey, Blobs, BoxFuture, ByteRange, Database, DatabaseError, Homes, NoWebSockets, Ports,
+    Queue, Wake,
 };
 use sidetone_engine::services::Services;
 
@@ -55,6 +55,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         http: Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")),
         web_sockets: Arc::new(NoWebSockets),
         keys: Arc::new(RingKeys),
+        live: Arc::new(Homes::new(Arc::new(SystemClock))),
         mailer: None,
     };
     Services::new(config, ports)

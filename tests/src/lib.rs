@@ -14,6 +14,7 @@ pub mod call;
 pub mod carrier_samples;
 pub mod choices;
 pub mod compare;
+pub mod counted;
 pub mod direct_access;
 pub mod dtmf;
 pub mod edge;

@@ -47,3 +47,5 @@ export default {
     return new Sidetone(context, env).scheduled(event);
   },
 };
+
+export { LiveCall } from "./build/index.js";

@@ -4,7 +4,8 @@
 //   POST /__faults   starts a plan (tests/src/faults/plan.rs): resets the counters and drops pending messages
 //   POST /__clock    {"advance_ms": 60000}: advances the Worker's clock
 //   GET  /__faults   the counters, including the number of faults that occurred
-import Sidetone from "./build/index.js";
+//   POST /__abort    {"call_id": "call_…"}: ends the object of a live call, as the platform does
+import Sidetone, { LiveCall as Live } from "./build/index.js";
 
 // Real error messages of D1. The Worker must not depend on them.
 const OUTAGES = [
@@ -121,11 +122,26 @@ function killable(work) {
   });
 }
 
-async function control(request) {
+// The home of a live call, which can be ended.
+export class LiveCall {
+  constructor(state, env) {
+    this.state = state;
+    this.home = new Live(state, env);
+  }
+  fetch(request) {
+    if (request.url === ABORT) this.state.abort("ended by a test");
+    return this.home.fetch(request);
+  }
+}
+
+const ABORT = "https://live.call/__abort";
+
+async function control(request, env) {
   const { pathname } = new URL(request.url);
   if (request.method === "POST") {
     const body = await request.json();
-    if (pathname === "/__clock") advanced_ms += body.advance_ms;
+    if (pathname === "/__abort") await env.LIVE.getByName(body.call_id).fetch(ABORT).catch(() => {});
+    else if (pathname === "/__clock") advanced_ms += body.advance_ms;
     else startPlan(body);
   }
   return Response.json(counts);
@@ -133,7 +149,7 @@ async function control(request) {
 
 export default {
   fetch(request, env, context) {
-    if (/\/__(faults|clock)$/.test(request.url)) return control(request);
+    if (/\/__(faults|clock|abort)$/.test(request.url)) return control(request, env);
     return worker(env, context).fetch(request);
   },
   queue(batch, env, context) {

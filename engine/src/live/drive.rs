@@ -10,6 +10,7 @@ mod question;
 mod recording;
 mod saving;
 mod saying;
+mod speech_costs;
 mod transfer;
 
 use std::future::poll_fn;
@@ -32,16 +33,15 @@ use super::asking::Asked;
 use super::peer::{Peer, PeerEvent};
 use super::session::LiveSession;
 use super::tool_calls::{ToolAnswer, ToolCall, ToolCaller};
-use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_LEG_CHECK_MS, PHONE_REPORT_WAIT_MS};
+use crate::base::limits::PHONE_REPORT_WAIT_MS;
 use crate::base::time::Timestamp;
-use crate::config::Talking;
 use crate::conversation::input_log::InputLog;
 use crate::conversation::{
     AssistantReply, CallFault, Conversation, ConversationLimits, ConversationSetup, EndedReason, Input,
     Output, WaitingFor,
 };
 use crate::live::telephony::transfer::Transferred;
-use crate::ports::BoxFuture;
+use crate::ports::{BoxFuture, Home, Told};
 use crate::simulation::live_caller::TurnState;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
@@ -73,11 +73,13 @@ enum Done {
 enum Event {
     Done(Done),
     PeerEvent(PeerEvent),
+    Told(Told),
 }
 
 /// A running conversation.
 pub(super) struct Drive<'a> {
     session: &'a LiveSession,
+    home: Home,
     tools: ToolCaller<'a>,
     recording: RecordingWriter<'a>,
     conversation: Conversation,
@@ -109,12 +111,14 @@ pub(super) struct Drive<'a> {
     saved_rows: usize,
     /// The times of the latest turns, as they are stored.
     saved_turns: Vec<TurnTimes>,
-    /// When the lease is extended next.
-    extend_lease_at_ms: i64,
-    /// When the call's leg is read next.
-    check_leg_at_ms: i64,
-    /// When it is recorded next how much of a line was heard.
-    save_heard_at_ms: i64,
+    /// The number of transcript rows that a write was planned for.
+    planned_rows: usize,
+    /// When the journal was written last.
+    saved_at_ms: i64,
+    /// When it is written next if nothing requires it earlier.
+    save_at_ms: i64,
+    /// When segments of the recording are taken next, if nothing happens earlier.
+    segments_at_ms: i64,
     /// Whether nothing more can be said: the connection or the carrier's call has ended, or a hang-up was requested.
     is_connection_over: bool,
     /// The cause of the end, if the reason does not determine it.
@@ -157,6 +161,7 @@ impl<'a> Drive<'a> {
         };
         Self {
             session,
+            home: session.services.ports().live.own(&session.call.id),
             recording: RecordingWriter::new(session),
             tools: ToolCaller::new(&session.services, assistant, &session.call),
             inputs: InputLog::new(&setup),
@@ -176,9 +181,11 @@ impl<'a> Drive<'a> {
             cut_rows: Vec::new(),
             saved_rows: 0,
             saved_turns: Vec::new(),
-            extend_lease_at_ms: now_ms + LIVE_LEASE_EXTEND_MS,
-            check_leg_at_ms: if session.on_phone { now_ms + PHONE_LEG_CHECK_MS } else { i64::MAX },
-            save_heard_at_ms: now_ms,
+            planned_rows: 0,
+            saved_at_ms: now_ms,
+            // With the first line.
+            save_at_ms: now_ms,
+            segments_at_ms: now_ms,
             is_connection_over: false,
             fault: None,
             failure: None,
@@ -278,13 +285,14 @@ impl<'a> Drive<'a> {
                     self.peer_event(event, &*peer);
                 }
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
+                Event::Told(told) => self.told(told),
             }
             self.note_cut_recording();
         }
     }
 
-    /// Carries out the conversation's outputs: notifies the peer, writes the journal, and only then asks models and
-    /// calls tools.
+    /// Carries out the conversation's outputs: notifies the peer, writes the journal if that is due, as it is before tools
+    /// are called and keys pressed, and asks models.
     async fn execute_outputs(&mut self, peer: &mut dyn Peer) -> Result<(), Fault> {
         let (mut ask, mut calls, mut keys) = (None, Vec::new(), Vec::new());
         while let Some(output) = self.conversation.poll() {
@@ -316,7 +324,11 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         let heard = peer.heard_permille(self.now_ms());
-        let calls = self.save(calls, &heard, self.turns(&*peer)).await?;
+        let is_due = self.is_save_due();
+        let calls = match is_due || !calls.is_empty() || !keys.is_empty() {
+            true => self.save(calls, &heard, self.turns(&*peer)).await?,
+            false => Vec::new(),
+        };
         if self.conversation.ended().is_some() {
             // The carrier has reported the end: a request that nobody waits for costs nothing if it is not made.
             return Ok(());
@@ -334,15 +346,18 @@ impl<'a> Drive<'a> {
     /// Waits for the first of: a result, an event of the peer, or the deadline.
     async fn next(&mut self, peer: &mut dyn Peer) -> Event {
         let timeout_ms = self.conversation.poll_timeout().unwrap_or(i64::MAX);
-        let heard_ms = self.conversation.speaking().map_or(i64::MAX, |_| self.save_heard_at_ms);
-        let until_ms = timeout_ms.min(self.extend_lease_at_ms).min(self.check_leg_at_ms).min(heard_ms);
         loop {
             peer.send_due().await;
+            let until_ms = timeout_ms.min(self.save_due_ms()).min(self.segments_at_ms);
+            let home = &mut self.home;
             let (thinking, calling) = (&mut self.thinking, &mut self.calling);
             let (early, recording) = (&mut self.early, &mut self.recording);
             let transferring = &mut self.transferring;
-            let done = poll_fn(|context| {
+            let event = poll_fn(|context| {
                 recording.poll(context);
+                if let Poll::Ready(told) = home.poll(context) {
+                    return Poll::Ready(Event::Told(told));
+                }
                 if let Some(early) = early {
                     early.poll(context);
                 }
@@ -351,29 +366,29 @@ impl<'a> Drive<'a> {
                     if let Poll::Ready(asked) = question.answer.as_mut().poll(context) {
                         let is_cut_short = question.written.is_cut_short();
                         *thinking = None;
-                        return Poll::Ready(Done::Model { request, asked, is_cut_short });
+                        return Poll::Ready(Event::Done(Done::Model { request, asked, is_cut_short }));
                     }
                     if question.written.take_beginning() {
-                        return Poll::Ready(Done::Began);
+                        return Poll::Ready(Event::Done(Done::Began));
                     }
                     if let Some(text) = question.written.take() {
-                        return Poll::Ready(Done::Text { request, text });
+                        return Poll::Ready(Event::Done(Done::Text { request, text }));
                     }
                 }
                 if let Some(request) = transferring
                     && let Poll::Ready((id, transferred)) = request.as_mut().poll(context)
                 {
                     *transferring = None;
-                    return Poll::Ready(Done::Transfer(id, transferred));
+                    return Poll::Ready(Event::Done(Done::Transfer(id, transferred)));
                 }
                 match calling.poll_next_unpin(context) {
-                    Poll::Ready(Some(done)) => Poll::Ready(done),
+                    Poll::Ready(Some(done)) => Poll::Ready(Event::Done(done)),
                     Poll::Ready(None) | Poll::Pending => Poll::Pending,
                 }
             });
             // Results come first: a result that is ready belongs to the line before the next event.
-            match select(pin!(done), peer.next_event(until_ms)).await {
-                Either::Left((done, _)) => return Event::Done(done),
+            match select(pin!(event), peer.next_event(until_ms)).await {
+                Either::Left((event, _)) => return event,
                 Either::Right((Some(event), _)) => return Event::PeerEvent(event),
                 Either::Right((None, _)) => {}
             }
@@ -386,6 +401,11 @@ impl<'a> Drive<'a> {
         while let Some(segment) = peer.take_segment(at_ms, is_over) {
             self.recording.add(segment);
         }
+        self.segments_at_ms = match self.session.is_spoken {
+            // A segment is complete a while after its end.
+            true => at_ms + recordings::segment_ms(&self.session.services) / 5,
+            false => i64::MAX,
+        };
     }
 
     fn completed(&mut self, done: Done) {
@@ -459,29 +479,6 @@ impl<'a> Drive<'a> {
             None => self.now_ms(),
         };
         self.inputs.handle(&mut self.conversation, at_ms, Input::Note { text });
-    }
-
-    /// Whether speech has cost more than the conversation may cost.
-    fn has_overspent(&self) -> bool {
-        let has_speech = self.spent.stt_microusd + self.spent.tts_microusd > 0;
-        (has_speech || self.session.realtime.is_some() && self.spent.microusd > 0)
-            && self.cost_limit().left_microusd(self.spent) <= 0
-    }
-
-    /// Takes over what speech costs by now.
-    fn count_speech(&mut self, peer: &dyn Peer) {
-        if let Some(realtime) = &self.session.realtime {
-            let (usage, microusd) = realtime.take_cost();
-            self.spent.add(Cost::of_tokens(usage, microusd));
-        }
-        let (heard_ms, spoken_chars) = peer.speech_billed();
-        if heard_ms > 0 || !spoken_chars.is_empty() {
-            let (speech, assistant) = (&self.session.services.config().speech, &self.session.assistant);
-            let talking = Talking::from(&***assistant);
-            let transcriber = self.session.services.config().transcriber_of(talking);
-            let stt = transcriber.map_or(0, |name| speech.transcription_microusd(&name, heard_ms));
-            self.spent.set_speech(stt, speech.speech_microusd(&assistant.voice, &spoken_chars));
-        }
     }
 
     fn peer_event(&mut self, event: PeerEvent, peer: &dyn Peer) {

@@ -108,6 +108,9 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         if line_end == LineEnd::HangUpByJob {
             leg.hang_up_later(services, now, batch);
         }
+        if !matches!(job, CallJob::Conversation(_)) {
+            batch.signal(id);
+        }
     }
     batch.extend(calls::write::end(workspace_id, id, &ended, analysis));
     batch.extend(recordings::end(workspace_id, id, recorded_ms, now.ms()));

@@ -11,7 +11,7 @@ use super::browser_line::{self, BrowserLine};
 use super::call_journal;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::RequestId;
+use crate::base::ids::{CallId, Id, RequestId};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
 use crate::base::response::{empty_response, error_response, method_not_allowed};
 use crate::base::time::Timestamp;
@@ -19,6 +19,7 @@ use crate::config::Talking;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
+use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::telephony::{self, Route};
 use crate::models::AssistantInUse;
 use crate::ports::{DatabaseError, Incoming};
@@ -38,6 +39,22 @@ pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
     let path = head.uri.path();
     let is_socket = path == super::SOCKET_PATH || matches!(Route::of(path), Some(Route::Media(..)));
     is_socket && head.method == Method::GET && asks_for_upgrade(&head.headers)
+}
+
+/// The call that a WebSocket request opens, if its token is one of this service's that has not expired. Nothing is read.
+pub(crate) fn call_of(services: &Services, request: &http::request::Parts) -> Option<CallId> {
+    match Route::of(request.uri.path()) {
+        Some(Route::Media(_, token)) => {
+            let token = CallToken::read(&services.config().secret, Purpose::Media, token)?;
+            Some(token.call_id)
+        }
+        _ => call_of_token(&token(services, &request.uri, services.ports().clock.now_ms()).ok()?),
+    }
+}
+
+/// A test token opens one call, so that the call's id is known before anything of it is stored.
+fn call_of_token(token: &TestToken) -> Option<CallId> {
+    token.id.to_bytes().map(CallId::from_bytes)
 }
 
 /// Opens the call of a WebSocket request and uses up its token.
@@ -85,8 +102,8 @@ fn asks_whether_valid(incoming: &Incoming) -> bool {
 }
 
 /// The valid token of a request. It is checked before any lookup.
-fn token(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<TestToken, Error> {
-    let query = incoming.request.uri().query().unwrap_or_default();
+fn token(services: &Services, uri: &http::Uri, now_ms: i64) -> Result<TestToken, Error> {
+    let query = uri.query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
     let token = text.and_then(|(_, text)| TestToken::read(&services.config().secret, &text));
     let Some(token) = token else {
@@ -106,7 +123,7 @@ fn token_used() -> Error {
 }
 
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
-    let token = token(services, incoming, now_ms)?;
+    let token = token(services, incoming.request.uri(), now_ms)?;
     let Opening { version, mut admission, .. } =
         may_open(services, &token, Audio::of(incoming)?, now_ms).await?;
     assistants::room(services, &token.workspace_id, &version.id, version.bytes, &mut admission)
@@ -153,7 +170,7 @@ impl Audio {
 
 async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
     let now_ms = services.ports().clock.now_ms();
-    let token = token(services, incoming, now_ms)?;
+    let token = token(services, incoming.request.uri(), now_ms)?;
     let audio = Audio::of(incoming)?;
     let opened = retry_stale(|| open_call(services, &token, audio)).await?;
     let mut session = LiveSession {
@@ -277,7 +294,7 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
     };
     let call = NewCall::without_telephone(
         workspace_id.clone(),
-        services.new_id(),
+        call_of_token(token).ok_or_else(|| Fault::Bug(format!("{} is no id", token.id)))?,
         Source::Browser,
         &assistant,
         Timestamp::from_ms(now_ms),

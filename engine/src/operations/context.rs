@@ -249,7 +249,7 @@ impl Context {
         if self.idempotency.is_some() && self.fresh {
             self.read(Vec::new()).await?;
         }
-        let (mut statements, wakes) = batch.into_parts();
+        let (mut statements, followup) = batch.into_parts();
         let (before, after) = self.audit_statements(if_changed);
         let extra = (usize::from(before.is_some()), usize::from(after.is_some()));
         statements.splice(0..0, before);
@@ -264,9 +264,7 @@ impl Context {
             }
         }
         self.has_written = true;
-        for wake in wakes {
-            self.services.ports().queue.wake(&wake);
-        }
+        followup.tell(&self.services).await;
         Ok(rows)
     }
 

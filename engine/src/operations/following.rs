@@ -14,7 +14,9 @@ use crate::base::error::{Code, Error};
 use crate::base::fair_pool::Share;
 use crate::base::hash::fingerprint;
 use crate::base::ids::{CallId, RunId, WorkspaceId};
-use crate::base::limits::{FOLLOW_KEEP_ALIVE_MS, FOLLOW_MS_MAX, FOLLOW_PAUSE_MS, FOLLOW_SESSION_MS_MAX};
+use crate::base::limits::{
+    FOLLOW_KEEP_ALIVE_MS, FOLLOW_LOOK_MS, FOLLOW_MS_MAX, FOLLOW_PAUSE_MS, FOLLOW_SESSION_MS_MAX,
+};
 use crate::operations::context::{Context, Principal};
 use crate::operations::operation::Output;
 use crate::ports::BoxStream;
@@ -93,7 +95,8 @@ impl Follower {
             Principal::Session(..) => FOLLOW_SESSION_MS_MAX,
             Principal::Key(_) | Principal::Nobody => FOLLOW_MS_MAX,
         };
-        let following = Following { services, follower: self, until_ms: now_ms + for_ms, sent_at_ms: now_ms };
+        let until_ms = now_ms + for_ms;
+        let following = Following { services, follower: self, until_ms, sent_at_ms: now_ms, change: 0 };
         let begin = stream::once(async { Bytes::from_static(b"retry: 1000\n\n") });
         let events = stream::unfold(following, |mut following| async move {
             let piece = following.next().await?;
@@ -117,6 +120,8 @@ struct Following {
     follower: Follower,
     until_ms: i64,
     sent_at_ms: i64,
+    /// The latest change of the call that this follower was told of.
+    change: u64,
 }
 
 impl Following {
@@ -138,10 +143,19 @@ impl Following {
                 return Some(Bytes::from_static(b": still there\n\n"));
             }
             if !found.has_more {
-                clock.sleep(FOLLOW_PAUSE_MS).await;
+                self.wait().await;
             }
             // A revoked key, a deleted call, or a storage that fails: the next request is told.
             self.follower.follow.found = self.look().await.ok()?;
+        }
+    }
+
+    /// Waits until another look is worth it. Whoever holds a call tells of its changes.
+    async fn wait(&mut self) {
+        let ports = self.services.ports();
+        match &self.follower.follow.subject {
+            Subject::Call(id) => self.change = ports.live.follow(id, self.change, FOLLOW_LOOK_MS).await,
+            Subject::Run(_) => ports.clock.sleep(FOLLOW_PAUSE_MS).await,
         }
     }
 

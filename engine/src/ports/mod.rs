@@ -17,6 +17,7 @@ pub mod blobs;
 mod database_error;
 mod job_queue;
 mod keys;
+mod live;
 mod mailer;
 pub(crate) mod sockets;
 pub mod statement;
@@ -25,6 +26,7 @@ mod web_sockets;
 pub use database_error::DatabaseError;
 pub use job_queue::JobQueue;
 pub use keys::Keys;
+pub use live::{Home, Homes, Live, Told};
 pub use mailer::{Mailer, OutgoingMail};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
@@ -286,6 +288,8 @@ pub struct Ports {
     pub web_sockets: Arc<dyn WebSockets>,
     /// Signatures with key pairs.
     pub keys: Arc<dyn Keys>,
+    /// The homes of live calls.
+    pub live: Arc<dyn Live>,
     /// Outgoing mail; `None`: the host has no way of its own.
     pub mailer: Option<Arc<dyn Mailer>>,
 }

@@ -1,9 +1,9 @@
 //! Statements that are written together, and the jobs to wake afterwards. A change collects its rows, its events and
-//! the jobs that follow from it in one batch. The batch is written completely or not at all, and no job is woken before
-//! the batch is durable.
+//! the jobs that follow from it in one batch. The batch is written completely or not at all, and no job is woken and no call
+//! signaled before the batch is durable.
 use serde_json::Value;
 
-use crate::base::ids::{JobId, WorkspaceId};
+use crate::base::ids::{CallId, JobId, WorkspaceId};
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Wake};
 use crate::services::Services;
@@ -11,11 +11,12 @@ use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{Job, JobKind};
 
-/// Statements in their order, and the jobs to wake after them.
+/// Statements in their order, the jobs to wake after them, and the calls to signal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     statements: Vec<Statement>,
     wakes: Vec<Wake>,
+    signals: Vec<CallId>,
 }
 
 impl Batch {
@@ -33,11 +34,17 @@ impl Batch {
     pub fn append(&mut self, other: Self) {
         self.statements.extend(other.statements);
         self.wakes.extend(other.wakes);
+        self.signals.extend(other.signals);
     }
 
     /// Wakes this job once the batch is written.
     pub fn wake(&mut self, kind: JobKind, job_id: &JobId, at_ms: i64) {
         self.wakes.push(Wake { queue: kind.queue(), job_id: job_id.clone(), at_ms });
+    }
+
+    /// Tells whoever holds or follows this call to look, once the batch is written.
+    pub fn signal(&mut self, call_id: &CallId) {
+        self.signals.push(call_id.clone());
     }
 
     /// Sends an event to the subscribers of a workspace. `data` is exactly what the REST read of the resource returns,
@@ -73,22 +80,39 @@ impl Batch {
         self.statements.splice(0..0, statements);
     }
 
-    /// The statements and the wakes, for an operation, which writes them with the check of its API key.
-    pub fn into_parts(self) -> (Vec<Statement>, Vec<Wake>) {
-        (self.statements, self.wakes)
+    /// The statements, for an operation, which writes them with the check of its API key, and what follows them.
+    pub fn into_parts(self) -> (Vec<Statement>, Followup) {
+        (self.statements, Followup { wakes: self.wakes, signals: self.signals })
     }
 
-    /// Writes all or nothing, then wakes the jobs.
+    /// Writes all or nothing, then wakes the jobs and signals the calls.
     pub async fn write(self, services: &Services) -> Result<Vec<Rows>, DatabaseError> {
         if self.statements.is_empty() {
             return Ok(Vec::new());
         }
+        let (statements, followup) = self.into_parts();
+        let rows = services.ports().database.write(statements).await?;
+        followup.tell(services).await;
+        Ok(rows)
+    }
+}
+
+/// What follows a batch once it is written.
+pub struct Followup {
+    wakes: Vec<Wake>,
+    signals: Vec<CallId>,
+}
+
+impl Followup {
+    /// Wakes the jobs and signals the calls.
+    pub async fn tell(self, services: &Services) {
         let ports = services.ports();
-        let rows = ports.database.write(self.statements).await?;
         for wake in &self.wakes {
             ports.queue.wake(wake);
         }
-        Ok(rows)
+        for call_id in &self.signals {
+            ports.live.signal(call_id).await;
+        }
     }
 }
 
@@ -106,6 +130,6 @@ impl From<Statement> for Batch {
 
 impl From<Vec<Statement>> for Batch {
     fn from(statements: Vec<Statement>) -> Self {
-        Self { statements, wakes: Vec::new() }
+        Self { statements, ..Self::default() }
     }
 }

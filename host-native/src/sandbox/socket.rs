@@ -107,8 +107,19 @@ impl Sessions {
 
     /// Runs every conversation until it waits.
     pub(super) fn poll_all(&self) {
+        Self::poll(&mut lock(&self.0));
+    }
+
+    /// The same, unless they run: a conversation may have caused what the test does now.
+    pub(super) fn poll_idle(&self) {
+        if let Ok(mut sessions) = self.0.try_lock() {
+            Self::poll(&mut sessions);
+        }
+    }
+
+    fn poll(sessions: &mut Vec<BoxFuture<'static, Option<String>>>) {
         let mut context = Context::from_waker(Waker::noop());
-        lock(&self.0).retain_mut(|session| match session.as_mut().poll(&mut context) {
+        sessions.retain_mut(|session| match session.as_mut().poll(&mut context) {
             Poll::Pending => true,
             Poll::Ready(incident) => {
                 assert_eq!(incident, None, "a conversation failed");

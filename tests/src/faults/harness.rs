@@ -256,6 +256,11 @@ impl FaultHarness {
         true
     }
 
+    /// Ends the object of a live call, as the platform does when it deploys or moves it.
+    pub fn abort_call(&self, call_id: &str) {
+        self.control("/__abort", Some(&json!({"call_id": call_id})));
+    }
+
     fn control(&self, path: &str, body: Option<&Value>) -> Value {
         let Host::Edge { edge, .. } = &self.host else { return Value::Null };
         let method = if body.is_some() { Method::POST } else { Method::GET };

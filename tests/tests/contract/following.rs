@@ -92,9 +92,12 @@ fn a_call_is_followed_while_it_goes_on() {
     assert_eq!((&greeting.data["index"], &greeting.data["text"]), (&json!(0), &json!(GREETING)));
 
     client.hear();
+    let asked = Instant::now();
     client.say(QUESTION);
     client.hear();
     let question = follower.expect("transcript");
+    // One that nobody tells of changes looks every ten seconds.
+    assert!(asked.elapsed() < Duration::from_secs(5), "told after {:?}", asked.elapsed());
     assert_eq!((&question.data["role"], &question.data["text"]), (&json!("user"), &json!(QUESTION)));
     // One that connects again is told what it has missed, and nothing else.
     let mut again = Follower::open(&world, &path, Some(question.id)).ok().unwrap();
@@ -121,7 +124,7 @@ fn a_spoken_call_tells_its_turns_and_what_was_cut() {
     let id = browser.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
     let mut follower = Follower::open(&world, &format!("/calls/{id}/events"), None).ok().unwrap();
     browser.until("the beginning of the greeting", |browser| (browser.played_ms() > 200).then_some(()));
-    // A look every half second sees the line before it is cut only if it is cut later.
+    // What is said is written every half second for whoever follows: the line is seen before it is cut.
     let mut events = vec![follower.expect("status"), follower.expect("transcript")];
     browser.say(QUESTION);
     browser.hear();

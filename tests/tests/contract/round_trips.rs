@@ -1,17 +1,15 @@
 //! Round trips to storage, which dominate response times at the edge. Always on the Sandbox, over a database that counts.
 //! `cargo test -p sidetone-tests --test contract round_trips -- --nocapture` prints them.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use sidetone::database::Memory;
-use sidetone::sandbox::{block_on, memory};
+use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{CANCELED_AT_ONCE, DETACHED_AT_ONCE};
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::{Effects, Operation};
-use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, HttpReply};
+use sidetone_engine::ports::{Database, HttpReply};
 use sidetone_engine::sql;
+use sidetone_tests::counted::{Counted, Trips};
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
 use sidetone_tests::fakes::carrier::{CallEvent, CallbackRequest, EndKind, PhoneCall, Public, Wire};
@@ -62,8 +60,7 @@ fn every_operation_stays_within_its_round_trips() {
 
 #[test]
 fn the_use_of_a_key_is_noted_with_one_write_an_hour() {
-    let database =
-        Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
+    let database = Arc::new(Counted::default());
     let world = World::over_with(database.clone(), &[]);
     database.take();
     world.get("/assistants").ok();
@@ -223,59 +220,12 @@ fn trips<F: FnOnce(&World)>(prepare: impl FnOnce(&World) -> F) -> Trips {
     database.take()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Trips {
-    reads: usize,
-    writes: usize,
-}
-
-impl Trips {
-    fn total(self) -> usize {
-        self.reads + self.writes
-    }
-
-    fn shown(self) -> String {
-        match (self.reads, self.writes) {
-            (0, writes) => format!("{writes} write"),
-            (reads, 0) => format!("{reads} read"),
-            (reads, writes) => format!("{reads} + {writes}"),
-        }
-    }
-}
-
-/// An in-memory database that counts its batches.
-struct Counting {
-    memory: Memory,
-    reads: AtomicUsize,
-    writes: AtomicUsize,
-}
-
-impl Counting {
-    /// Returns and resets the counters.
-    fn take(&self) -> Trips {
-        Trips { reads: self.reads.swap(0, Ordering::SeqCst), writes: self.writes.swap(0, Ordering::SeqCst) }
-    }
-}
-
-impl Database for Counting {
-    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        self.memory.read(batch)
-    }
-
-    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
-        self.writes.fetch_add(1, Ordering::SeqCst);
-        self.memory.write(batch)
-    }
-}
-
-fn counting() -> (World, Arc<Counting>) {
+fn counting() -> (World, Arc<Counted>) {
     counting_with(&[])
 }
 
-fn counting_with(settings: &[(&str, &str)]) -> (World, Arc<Counting>) {
-    let database =
-        Arc::new(Counting { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) });
+fn counting_with(settings: &[(&str, &str)]) -> (World, Arc<Counted>) {
+    let database = Arc::new(Counted::default());
     let world = World::over_with(database.clone(), settings);
     // Once an hour, a request with a key also notes its use.
     world.get("/models").ok();

@@ -62,6 +62,7 @@ impl Service {
             http: Arc::new(OutsidePort(outside.clone())),
             web_sockets: Arc::new(sidetone_engine::ports::NoWebSockets),
             keys: Arc::new(RingKeys),
+            live: Arc::new(sidetone_engine::ports::Homes::new(Arc::new(TimePort(time.clone())))),
             mailer: None,
         };
         let engine = Engine::new(config.unwrap(), ports).unwrap();

@@ -12,6 +12,7 @@
     reason = "a test"
 )]
 
+mod homes;
 mod shop;
 
 use std::ops::Range;

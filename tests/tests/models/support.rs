@@ -13,7 +13,8 @@ use sidetone_engine::config::Config;
 use sidetone_engine::conversation::{AssistantReply, AssistantTurn, Knowledge, Message, ToolSpec};
 use sidetone_engine::models::{Answered, AssistantModel, ModelFailure};
 use sidetone_engine::ports::{
-    BoxFuture, Clock, Http, HttpError, HttpReply, HttpRequest, HttpStream, NoWebSockets, Ports, Queue, Wake,
+    BoxFuture, Clock, Homes, Http, HttpError, HttpReply, HttpRequest, HttpStream, NoWebSockets, Ports, Queue,
+    Wake,
 };
 use sidetone_engine::services::Services;
 use sidetone_tests::fakes::openai::{Asked, OpenAi};
@@ -66,6 +67,7 @@ impl Service {
             http: Arc::new(ShortDeadlineClient(HttpClient::new(Outgoing::default()).unwrap())),
             web_sockets: Arc::new(NoWebSockets),
             keys: Arc::new(RingKeys),
+            live: Arc::new(Homes::new(pauses.clone())),
             mailer: None,
         };
         Self {

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use sidetone::sandbox::{MemoryBlobs, memory};
-use sidetone_engine::ports::Blobs;
+use sidetone_engine::ports::{Blobs, Database};
 
 use super::*;
 
@@ -27,14 +27,18 @@ impl Desk {
     }
 
     pub(super) fn with_settings(own: &[(&'static str, &str)]) -> Self {
-        Self::with(own, Arc::new(MemoryBlobs::default()))
+        Self::with(own, Arc::new(memory()), Arc::new(MemoryBlobs::default()))
     }
 
     pub(super) fn with_blobs(blobs: Arc<dyn Blobs>) -> Self {
-        Self::with(&[], blobs)
+        Self::with(&[], Arc::new(memory()), blobs)
     }
 
-    fn with(own: &[(&'static str, &str)], blobs: Arc<dyn Blobs>) -> Self {
+    pub(super) fn over(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
+        Self::with(&[], database, blobs)
+    }
+
+    fn with(own: &[(&'static str, &str)], database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
         let mut settings = TelnyxWire.settings("http://telnyx.example");
         settings.extend(own.iter().map(|(name, value)| (*name, (*value).to_owned())));
         settings.push((
@@ -43,7 +47,7 @@ impl Desk {
         ));
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let sandbox = Sandbox::over_both(Arc::new(memory()), blobs, &settings);
+        let sandbox = Sandbox::over_both(database, blobs, &settings);
         let assistant = sandbox.post(
             "/assistants",
             json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello.", "voice": "builtin/tone"}),

@@ -1,6 +1,7 @@
 //! Telephone calls with a manual clock: long waits, and races between events.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 mod broken_lines;
+mod call_minute;
 mod capacity;
 mod desk;
 mod handed_over;

@@ -16,7 +16,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Storage whose requests are counted, as they are at the edge.
 #[derive(Default)]
-struct Metered {
+pub(super) struct Metered {
     blobs: MemoryBlobs,
     puts: AtomicUsize,
     gets: AtomicUsize,

@@ -3,8 +3,11 @@
 /// Clients that follow something in one process. Workspaces share the places fairly; clients beyond that are asked to try
 /// again later.
 pub const FOLLOWERS_MAX: u64 = 256;
-/// How often a follower looks for changes.
+/// How often a follower of a run looks for changes.
 pub const FOLLOW_PAUSE_MS: u64 = 500;
+/// How long a follower of a call waits to be told of a change, before it looks all the same.
+pub const FOLLOW_LOOK_MS: u64 = 10_000;
+const _: () = assert!(FOLLOW_LOOK_MS < FOLLOW_KEEP_ALIVE_MS.unsigned_abs());
 /// Rows and turns that one look takes.
 pub const FOLLOWED_AT_ONCE: usize = 50;
 /// A stream sends something at least this often, so that no proxy takes it for dead.

@@ -73,6 +73,16 @@ pub const LIVE_COST_MICROUSD_MAX: i64 = 1_000_000;
 pub const LIVE_LEASE_MS: i64 = 120_000;
 /// How often the lease is extended.
 pub const LIVE_LEASE_EXTEND_MS: i64 = 40_000;
+/// How long a spoken conversation goes on without writing its journal, and reading its leg in the same batch: what a crash
+/// loses at most of the line being spoken, and how late a hang-up is noticed whose signal was lost.
+pub const SPOKEN_SAVE_MS: i64 = 10_000;
+const _: () = assert!(SPOKEN_SAVE_MS < LIVE_LEASE_EXTEND_MS);
+/// How soon a new line of a spoken conversation is in its journal.
+pub const SPOKEN_ROW_SAVE_MS: i64 = 2_000;
+/// How long after a signal a conversation looks, and how often it writes for those who follow it.
+pub const LIVE_LOOK_MS: i64 = 500;
+/// How often it writes for them how much of a line was heard.
+pub const WATCHED_HEARD_MS: i64 = 2_000;
 /// Bytes of the latest line that a run in progress shows.
 pub const LAST_LINE_BYTES_MAX: usize = 200;
 /// How often the model is asked early in one turn.

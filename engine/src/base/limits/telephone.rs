@@ -39,18 +39,6 @@ pub const PHONE_DEAD_MS: i64 = 30_000;
 pub const PHONE_BREAK_REPORT_MS: i64 = 3_000;
 /// How often that report is looked for.
 pub const PHONE_BREAK_LOOK_MS: u64 = 500;
-/// How often a conversation reads its leg: whether the carrier reported the end, or a hang-up was requested.
-pub const PHONE_LEG_CHECK_MS: i64 = 5_000;
-/// The same while the carrier may still report that a machine answered, or that its greeting is over: whoever leaves a message
-/// late is cut off by the machine.
-pub const PHONE_ANSWERER_CHECK_MS: i64 = 500;
-/// The same where each read is counted.
-pub const PHONE_ANSWERER_CHECK_METERED_MS: i64 = 2_500;
-/// How long after the first audio that is awaited: carriers decide within 30 s, and a greeting is awaited for 45 s.
-pub const PHONE_ANSWERER_MS: i64 = 75_000;
-/// How often the journal records how much of the assistant's line was heard while it is spoken: after a crash, the line is
-/// cut there.
-pub const PHONE_HEARD_MS: i64 = 2_000;
 /// Unreadable or misplaced carrier messages before the call is ended: five seconds of audio.
 pub const PHONE_WRONG_MESSAGES_MAX: u32 = 250;
 /// Audio sent to a carrier ahead of playback.

@@ -10,6 +10,7 @@ use super::bodies::{Memory, Room};
 use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
 use super::routes;
 use crate::base::error::{Code, Error};
+use crate::base::ids::CallId;
 use crate::base::limits::{
     BODY_BYTES_FREE, BODY_BYTES_MAX, BODY_BYTES_PER_S_MIN, BODY_GRACE_MS, REQUEST_READ_MS,
 };
@@ -237,6 +238,18 @@ impl PendingSocket {
     /// Identifies the request for [`RequestTrace::broken`].
     pub fn trace(&self) -> RequestTrace {
         self.0.trace.clone()
+    }
+
+    /// The call that the socket opens, for a host whose calls have homes of their own: there, another engine is given the
+    /// same request and accepts it. A socket without a valid token is refused here, so that nobody else makes a home.
+    pub async fn find_home(self) -> Result<CallId, Box<FinalResponse>> {
+        match handshake::call_of(self.0.api.services(), &self.0.head) {
+            Some(call_id) => Ok(call_id),
+            None => match self.accept().await {
+                SocketAdmission::Refused(response) => Err(response),
+                SocketAdmission::Accepted(session) => Ok(session.call_id().clone()),
+            },
+        }
     }
 
     /// Opens the call, for a host that can upgrade the connection.

@@ -23,6 +23,7 @@ impl Drive<'_> {
         for _ in 0..LEASED_ATTEMPTS_MAX {
             match self.write_end(reason, turns.clone()).await {
                 Ok(()) => {
+                    self.home.has_written();
                     let duration_ms = self.conversation.offset_ms();
                     peer.end(&self.session.call.id, reason, duration_ms).await;
                     return Ok(());

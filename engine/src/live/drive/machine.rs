@@ -1,8 +1,5 @@
 //! An answering machine that the carrier reports. The report waits in the leg until the conversation can take it.
 use super::Drive;
-use crate::base::limits::{
-    PHONE_ANSWERER_CHECK_METERED_MS, PHONE_ANSWERER_CHECK_MS, PHONE_ANSWERER_MS, PHONE_LEG_CHECK_MS,
-};
 use crate::conversation::{Greeting, Input};
 use crate::live::telephony::leg::Leg;
 
@@ -16,8 +13,6 @@ pub(super) struct Answerer {
     reported: Option<Machine>,
     /// What the conversation knows of it.
     told: Option<Machine>,
-    /// Whether a report may still come.
-    is_open: bool,
 }
 
 impl Drive<'_> {
@@ -26,18 +21,6 @@ impl Drive<'_> {
         if self.session.meets_machines() {
             let facts = &leg.facts;
             self.answerer.reported = (facts.machine == Some(true)).then_some(facts.greeting);
-            let until = leg.media_started_at.map_or(i64::MAX, |at| (at + PHONE_ANSWERER_MS).ms());
-            let is_known = facts.machine.is_some_and(|is_machine| !is_machine || facts.greeting.is_some());
-            self.answerer.is_open = !is_known && self.now_ms() < until;
-        }
-    }
-
-    /// How long the leg needs not be read again.
-    pub(super) fn leg_check_ms(&self) -> i64 {
-        match self.answerer.is_open {
-            true if self.session.services.ports().blobs.is_metered() => PHONE_ANSWERER_CHECK_METERED_MS,
-            true => PHONE_ANSWERER_CHECK_MS,
-            false => PHONE_LEG_CHECK_MS,
         }
     }
 

@@ -70,7 +70,7 @@ impl Drive<'_> {
                     let answered_at = call.map(|row| row.optional_integer("answered_at")).transpose()?;
                     self.answered_at = Some(answered_at.flatten().unwrap_or(now_ms));
                     self.note_answerer(&leg);
-                    self.check_leg_at_ms = now_ms + self.leg_check_ms();
+                    self.home.has_written();
                     return Ok(());
                 }
                 Err(Fault::Stale) => {}
@@ -120,19 +120,11 @@ impl Drive<'_> {
         Ok(PeerEvent::Stop { reason, fault: reason.fault() })
     }
 
-    /// Reads the leg: the carrier may have ended the call, or an API client may have requested its end.
-    pub(super) async fn check_leg(&mut self) -> Result<(), Fault> {
-        let call = &self.session.call;
-        let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
-        self.apply_leg(Some(leg));
-        Ok(())
-    }
-
-    /// Stops the conversation if the leg requires it.
+    /// Stops the conversation if the leg requires it: the carrier may have ended the call, or an API client may have
+    /// requested its end.
     pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
         self.note_answerer(&leg);
-        self.check_leg_at_ms = self.now_ms() + self.leg_check_ms();
         if let Some((reason, fault)) = leg.stop_reason().filter(|_| self.transferring.is_none()) {
             self.fault = fault.or(self.fault);
             self.is_connection_over = true;

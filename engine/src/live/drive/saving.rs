@@ -1,17 +1,59 @@
 //! What is written while a conversation goes on: its rows, turns and inputs, its costs, and how much of a line was heard.
 use super::Drive;
-use crate::base::limits::{LIVE_LEASE_EXTEND_MS, PHONE_HEARD_MS};
+use crate::base::limits::{
+    LIVE_LEASE_EXTEND_MS, LIVE_LOOK_MS, SPOKEN_ROW_SAVE_MS, SPOKEN_SAVE_MS, WATCHED_HEARD_MS,
+};
 use crate::conversation::transcript::TranscriptRow;
 use crate::live::peer::Peer;
+use crate::live::session::LiveSession;
 use crate::live::telephony::leg::Leg;
 use crate::live::tool_calls::{CommittedCall, ToolCall};
 use crate::live::{call_inputs, call_journal};
+use crate::ports::Told;
 use crate::ports::statement::Statement;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::fault::Fault;
-use crate::storage::recordings;
 
 impl<'a> Drive<'a> {
+    /// Whether the journal has to be written now. A line that is typed is complete, and stored at once; one that is spoken
+    /// within a moment, in which its answer may begin: then one write stores both.
+    pub(super) fn is_save_due(&mut self) -> bool {
+        let now_ms = self.now_ms();
+        let rows = self.conversation.transcript().len();
+        if rows > self.planned_rows {
+            self.planned_rows = rows;
+            self.save_at_ms = self.save_at_ms.min(now_ms + SPOKEN_ROW_SAVE_MS);
+        }
+        (!self.session.is_spoken && self.has_unsaved_rows()) || now_ms >= self.save_due_ms()
+    }
+
+    /// When the journal is written next if nothing requires it earlier. Whoever follows the call reads the journal.
+    pub(super) fn save_due_ms(&self) -> i64 {
+        let pause_ms = match self.home.is_watched() {
+            true if self.has_unsaved_rows() => LIVE_LOOK_MS,
+            true if self.conversation.speaking().is_some() => WATCHED_HEARD_MS,
+            _ => return self.save_at_ms,
+        };
+        self.save_at_ms.min(self.saved_at_ms + pause_ms)
+    }
+
+    /// Plans a write, which also reads the leg.
+    pub(super) fn told(&mut self, told: Told) {
+        let at_ms = match told {
+            // What is on its way over the socket comes first: a carrier reports the end over another connection.
+            Told::Look => self.now_ms() + LIVE_LOOK_MS,
+            Told::Watched if self.has_unsaved_rows() || self.conversation.speaking().is_some() => {
+                self.saved_at_ms + LIVE_LOOK_MS
+            }
+            Told::Watched => return,
+        };
+        self.save_at_ms = self.save_at_ms.min(at_ms);
+    }
+
+    fn has_unsaved_rows(&self) -> bool {
+        self.saved_rows < self.conversation.transcript().len()
+    }
+
     /// Writes new transcript rows and extends the lease. A tool call is stored before its request is sent; the same
     /// batch reads the carrier's reports. Lines being spoken are written as far as they were `heard`, in thousandths.
     pub(super) async fn save(
@@ -23,19 +65,10 @@ impl<'a> Drive<'a> {
         let now_ms = self.now_ms();
         let session = self.session;
         let saved_rows = self.saved_rows.min(self.conversation.transcript().len());
-        let has_rows = saved_rows < self.conversation.transcript().len();
-        if !has_rows && calls.is_empty() && now_ms < self.extend_lease_at_ms {
-            if now_ms >= self.check_leg_at_ms {
-                self.check_leg().await?;
-            }
-            if now_ms >= self.save_heard_at_ms {
-                self.save_heard(now_ms, heard).await?;
-            }
-            return Ok(Vec::new());
-        }
+        // Of a line being spoken, more was heard.
+        let from = self.conversation.speaking().map_or(saved_rows, |row| row.min(saved_rows));
         let call = &session.call;
-        let rows = &self.rows_so_far(saved_rows, now_ms, heard);
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
+        let rows = &self.rows_so_far(from, now_ms, heard);
         let mut statements = session.lease.extend(now_ms).to_vec();
         let offset_ms = self.conversation.offset_ms();
         let new_turns: Vec<TurnTimes> =
@@ -46,30 +79,14 @@ impl<'a> Drive<'a> {
         statements.extend(self.progress_of_run());
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
+        self.home.has_written();
         self.inputs.stored();
         self.saved_rows = self.conversation.transcript().len();
         self.saved_turns = turns;
-        // A crash loses no more than this of what was spoken, recorded and spent.
-        let segment_ms = recordings::segment_ms(&session.services);
-        let pause_ms =
-            if session.is_spoken { segment_ms.min(LIVE_LEASE_EXTEND_MS) } else { LIVE_LEASE_EXTEND_MS };
-        self.extend_lease_at_ms = now_ms + pause_ms;
+        self.saved_at_ms = now_ms;
+        self.save_at_ms = now_ms + save_pause_ms(session);
         self.apply_leg(Leg::first(committed.rows.first())?);
         Ok(committed.calls)
-    }
-
-    /// Writes how much of the lines being spoken was heard.
-    async fn save_heard(&mut self, now_ms: i64, heard: &[u32]) -> Result<(), Fault> {
-        let Some(speaking) = self.conversation.speaking().filter(|_| self.conversation.ended().is_none())
-        else {
-            return Ok(());
-        };
-        let call = &self.session.call;
-        let rows = self.rows_so_far(speaking, now_ms, heard);
-        let statements = call_journal::save_rows(&call.workspace_id, &call.id, &rows);
-        self.session.services.ports().database.write(statements).await?;
-        self.save_heard_at_ms = now_ms + PHONE_HEARD_MS;
-        Ok(())
     }
 
     /// The rows from `from`. Those of lines being spoken have what was heard, and say that they are in progress.
@@ -99,4 +116,10 @@ impl<'a> Drive<'a> {
     pub(super) fn started_ms(&self) -> i64 {
         self.conversation.now_ms() - self.conversation.offset_ms()
     }
+}
+
+/// How long a conversation goes on without a write. A crash loses no more than this of a line being spoken, and of what was
+/// spent.
+const fn save_pause_ms(session: &LiveSession) -> i64 {
+    if session.is_spoken { SPOKEN_SAVE_MS } else { LIVE_LEASE_EXTEND_MS }
 }

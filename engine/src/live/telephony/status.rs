@@ -151,6 +151,7 @@ impl<'a> Change<'a> {
             return Ok(batch);
         }
         late_price::store(services, self.before, leg.clone(), call, self.now, &mut batch)?;
+        batch.signal(call_id);
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));

@@ -13,7 +13,14 @@ pub const OPERATION: Operation = Operation::get("get_call", "/calls/{id}", run!(
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let [rows] = context.read_each([calls::select(&input.id())]).await?;
     match rows.first() {
-        Some(row) => Output::ok(&Call::read(row, &context.services.config().base_url)?),
+        Some(row) => {
+            let call = Call::read(row, &context.services.config().base_url)?;
+            if call.is_live() {
+                // Whoever holds the call writes what it has not written yet: the next read finds it.
+                context.services.ports().live.follow(&call.id, 0, 0).await;
+            }
+            Output::ok(&call)
+        }
         None => Err(Error::not_found("call").into()),
     }
 }

@@ -64,7 +64,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         batch.push(leg.set_job_due(now + PHONE_CONNECT_MS, DueIf::Earlier));
     }
     let output = context.commit(batch, Output::ok(&call)?).await?;
-    match telephony::hang_up::hang_up(&services, &leg).await {
+    let asked = telephony::hang_up::hang_up(&services, &leg).await;
+    // Only now: the conversation hangs up by another request if it ends first.
+    services.ports().live.signal(&leg.call_id).await;
+    match asked {
         Ok(()) => Ok(output),
         Err(fault) => {
             // The same Idempotency-Key may try again.

@@ -176,6 +176,11 @@ fn select_where(condition: &str) -> String {
 }
 
 impl Call {
+    /// Whether a conversation goes on that somebody may follow; that of a simulation belongs to its run.
+    pub(crate) fn is_live(&self) -> bool {
+        self.status == CallStatus::InProgress && self.source != Source::Simulation
+    }
+
     /// From a row of [`select`] or of the list. `base_url` is the service's public one.
     pub fn read(row: Row<'_>, base_url: &str) -> Result<Self, DatabaseError> {
         let id = row.id("id")?;

@@ -1,0 +1,64 @@
+//! An in-memory database that counts its batches: at the edge, each is a round trip.
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sidetone::database::Memory;
+use sidetone::sandbox::memory;
+use sidetone_engine::ports::statement::{Rows, Statement};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
+
+/// The database.
+pub struct Counted {
+    memory: Memory,
+    reads: AtomicUsize,
+    writes: AtomicUsize,
+}
+
+/// Batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trips {
+    /// Of statements that only read.
+    pub reads: usize,
+    /// Of others.
+    pub writes: usize,
+}
+
+impl Trips {
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.reads + self.writes
+    }
+
+    /// As a cell of a table.
+    pub fn shown(self) -> String {
+        match (self.reads, self.writes) {
+            (0, writes) => format!("{writes} write"),
+            (reads, 0) => format!("{reads} read"),
+            (reads, writes) => format!("{reads} + {writes}"),
+        }
+    }
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        Self { memory: memory(), reads: AtomicUsize::new(0), writes: AtomicUsize::new(0) }
+    }
+}
+
+impl Counted {
+    /// Returns and resets the counters.
+    pub fn take(&self) -> Trips {
+        Trips { reads: self.reads.swap(0, Ordering::SeqCst), writes: self.writes.swap(0, Ordering::SeqCst) }
+    }
+}
+
+impl Database for Counted {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        self.memory.read(batch)
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        self.memory.write(batch)
+    }
+}
