@@ -16,7 +16,6 @@ use bytes::Bytes;
 use desk::*;
 use serde_json::{Value, json};
 use sidetone::sandbox::{Reply, Sandbox, SandboxSocket, block_on};
-use sidetone_engine::base::limits::LIVE_SESSIONS_MAX;
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_tests::World;
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;

@@ -17,8 +17,8 @@ pub const SOCKET_CLOSE_MS: u64 = 2_000;
 /// Tests of tools that one workspace has under way in one process.
 pub const TOOL_TESTS_MAX: u64 = 32;
 /// Concurrent live conversations in one process. Workspaces share them fairly; clients beyond that are asked to retry
-/// later.
-pub const LIVE_SESSIONS_MAX: u64 = 1_000;
+/// later. What a machine can bear is less: its memory, and the audio that is late, limit conversations before this does.
+pub const LIVE_SESSIONS_MAX: u64 = 10_000;
 /// Conversations of these that workspaces with one already leave to those without.
 pub const LIVE_SESSIONS_FOR_NEWCOMERS: u64 = 20;
 /// Audio of a conversation that a process gets to so much after it was due is late: the length of a frame.
