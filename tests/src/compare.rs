@@ -84,3 +84,10 @@ pub fn cpu_s(pid: u32) -> f64 {
     let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
     (ticks(11) + ticks(12)) / TICKS_PER_S
 }
+
+/// Memory of a process that is not swapped out, in KB (Linux only).
+pub fn memory_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0)
+}

@@ -3,12 +3,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sidetone_engine::speech::audio::{FRAME_MS, Rate};
 use sidetone_engine::speech::listener::WANTS_TO_SPEAK_MS;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::speech::voice_activity::VoiceActivity;
-use sidetone_tests::compare::cpu_s;
+use sidetone_tests::compare::{cpu_s, memory_kb};
 use sidetone_tests::fakes::carrier::{Carriers, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
@@ -69,13 +69,8 @@ struct Heard {
 /// Runs it.
 pub fn measure() -> Measured {
     let (folder, key) = (Folder::new(), bootstrap_key(3));
-    let stand_in = StandIn::start();
-    let mut settings = desk::settings();
-    let providers = settings.iter_mut().find(|(name, _)| *name == "SIDETONE_PROVIDERS");
-    let providers = &mut providers.expect("the fakes are providers").1;
-    let mut all: Value = serde_json::from_str(providers).expect("the setting is JSON");
-    all["local"] = json!({"base_url": format!("http://{}/v1", stand_in.address)});
-    *providers = all.to_string();
+    let stand_in = StandIn::start(TURNS);
+    let mut settings = stand_in.settings();
     settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
     let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let server = Server::start(&folder.path().join("data"), &settings);
@@ -239,10 +234,4 @@ fn samples(phone: &Phone, ms: i64) -> usize {
 
 fn wait_until(time: Instant) {
     std::thread::sleep(time.saturating_duration_since(Instant::now()));
-}
-
-fn memory_kb(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line with it");
-    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
 }

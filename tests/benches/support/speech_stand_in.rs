@@ -38,24 +38,32 @@ pub struct Exchange {
 
 /// The running server.
 pub struct StandIn {
-    pub address: SocketAddr,
+    address: SocketAddr,
     seen: Arc<Seen>,
 }
 
-#[derive(Default)]
 struct Seen {
+    /// The turn that asks for the long answer.
+    long_turn: usize,
+    /// Audio of a text with so many characters.
+    spoken: Mutex<BTreeMap<usize, Bytes>>,
     /// Utterances so far, by the call's key term.
     utterances: Mutex<BTreeMap<String, usize>>,
     exchanges: Mutex<BTreeMap<(String, Service), Exchange>>,
 }
 
 impl StandIn {
-    /// Starts it on a thread of its own.
-    pub fn start() -> Self {
+    /// Starts it on a thread of its own. The turn with this number asks for the long answer.
+    pub fn start(long_turn: usize) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         listener.set_nonblocking(true).expect("a socket can be told not to block");
         let address = listener.local_addr().expect("it is bound");
-        let seen = Arc::<Seen>::default();
+        let seen = Arc::new(Seen {
+            long_turn,
+            spoken: Mutex::default(),
+            utterances: Mutex::default(),
+            exchanges: Mutex::default(),
+        });
         let router = Router::new()
             .route("/v1/audio/transcriptions", post(transcription))
             .route("/v1/chat/completions", post(completion))
@@ -71,6 +79,22 @@ impl StandIn {
         Self { address, seen }
     }
 
+    /// Settings of a service for which it is the provider `local`.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = super::desk::settings();
+        let providers = settings.iter_mut().find(|(name, _)| *name == "SIDETONE_PROVIDERS");
+        let providers = &mut providers.expect("the fakes are providers").1;
+        let mut all: Value = serde_json::from_str(providers).expect("the setting is JSON");
+        all["local"] = json!({"base_url": self.base_url()});
+        *providers = all.to_string();
+        settings
+    }
+
+    /// Where its API is.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
     /// The request of a turn; `None` if it was not made.
     pub fn exchange(&self, turn: &str, service: Service) -> Option<Exchange> {
         lock(&self.seen.exchanges).get(&(turn.to_owned(), service)).copied()
@@ -79,7 +103,7 @@ impl StandIn {
 
 /// The key term of a call, as its assistant has it.
 pub fn term(call: usize) -> String {
-    format!("call {call:03}")
+    format!("call {call:04}")
 }
 
 /// The name of a call's turn, counted from 0.
@@ -97,32 +121,18 @@ pub fn answer(turn: &str, is_long: bool) -> String {
 
 /// The turn that a text names.
 fn named(text: &str) -> Option<String> {
-    const CHARS: usize = "call 000 turn 00".len();
+    const CHARS: usize = "call 0000 turn 00".len();
     let names = text.match_indices("call ").filter_map(|(at, _)| text.get(at..at + CHARS));
     names.filter(|name| name.contains(" turn ")).last().map(str::to_owned)
-}
-
-/// What the caller of a turn says. The turn after the last one of the measurement asks for the long answer.
-fn said(turn: &str) -> String {
-    let long = if turn.ends_with(&format!("{:02}", super::conversations::TURNS)) { " in detail" } else { "" };
-    format!("Is this {turn}{long}?")
 }
 
 async fn transcription(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
     let asked = Instant::now();
     // The parts before the file are text; the call's key term is one of them.
-    let text = String::from_utf8_lossy(&body);
-    let at = text.find("call ").expect("the request has the call's key term");
-    let term = text[at..].chars().take("call 000".len()).collect::<String>();
-    let nth = {
-        let mut utterances = lock(&seen.utterances);
-        let count = utterances.entry(term.clone()).or_default();
-        *count += 1;
-        *count - 1
-    };
-    let name = format!("{term} turn {nth:02}");
-    let answer = json_response(&json!({"text": said(&name)}));
-    seen.answer(name, Service::Transcriber, asked, answer).await
+    let at = body.windows(5).position(|text| text == b"call ").expect("the request has the call's key term");
+    let term = String::from_utf8_lossy(&body[at..at + "call 0000".len()]).into_owned();
+    let (name, text) = seen.said(&term);
+    seen.answer(name, Service::Transcriber, asked, json_response(&json!({"text": text}))).await
 }
 
 async fn completion(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
@@ -132,24 +142,56 @@ async fn completion(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
     let said = last.map(|one| one["content"].to_string()).unwrap_or_default();
     let name = named(&said).unwrap_or_default();
     let text = answer(&name, said.contains("in detail"));
-    let message = json!({"role": "assistant", "content": text, "refusal": null});
-    let answer = json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": body["model"],
-        "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}});
-    seen.answer(name, Service::Model, asked, json_response(&answer)).await
+    seen.answer(name, Service::Model, asked, streamed(&text, &body["model"])).await
+}
+
+/// The events of a streamed completion.
+fn streamed(text: &str, model: &Value) -> Response {
+    let event = |choices: Value, usage: Value| {
+        let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": model,
+            "choices": choices, "usage": usage});
+        format!("data: {chunk}\n\n")
+    };
+    let choice = |delta: Value, end: Value| json!([{"index": 0, "delta": delta, "finish_reason": end}]);
+    let text = event(choice(json!({"role": "assistant", "content": text}), Value::Null), Value::Null);
+    let end = event(choice(json!({}), json!("stop")), Value::Null);
+    let usage = json!({"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60});
+    let body = [text, end, event(json!([]), usage), "data: [DONE]\n\n".to_owned()].concat();
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 async fn speech(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
     let asked = Instant::now();
     let body: Value = serde_json::from_slice(&body).expect("the request is JSON");
     let text = body["input"].as_str().unwrap_or_default();
-    let samples = speech_like(text.chars().count() as i64 * CHAR_MS, Rate::Khz24, 200.0);
-    let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-    let answer = ([(header::CONTENT_TYPE, "audio/pcm")], bytes).into_response();
+    let answer = ([(header::CONTENT_TYPE, "audio/pcm")], seen.spoken(text)).into_response();
     seen.answer(named(text).unwrap_or_default(), Service::Voice, asked, answer).await
 }
 
 impl Seen {
+    /// The next turn of a call, and what is said in it.
+    fn said(&self, term: &str) -> (String, String) {
+        let nth = {
+            let mut utterances = lock(&self.utterances);
+            let count = utterances.entry(term.to_owned()).or_default();
+            *count += 1;
+            *count - 1
+        };
+        let name = format!("{term} turn {nth:02}");
+        let long = if nth == self.long_turn { " in detail" } else { "" };
+        let text = format!("Is this {name}{long}?");
+        (name, text)
+    }
+
+    /// The audio of a text: linear, 24 kHz.
+    fn spoken(&self, text: &str) -> Bytes {
+        let speak = |chars: &usize| {
+            let samples = speech_like(*chars as i64 * CHAR_MS, Rate::Khz24, 200.0);
+            samples.iter().flat_map(|sample| sample.to_le_bytes()).collect()
+        };
+        lock(&self.spoken).entry(text.chars().count()).or_insert_with_key(speak).clone()
+    }
+
     async fn answer(&self, turn: String, service: Service, asked: Instant, answer: Response) -> Response {
         tokio::time::sleep_until((asked + Duration::from_millis(LATENCY_MS)).into()).await;
         let exchange = Exchange { asked, answered: Instant::now() };

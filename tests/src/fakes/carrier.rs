@@ -26,7 +26,7 @@ pub use all::{
     Carriers, PROVIDER_WITHOUT_PRICES, PROVIDERS, RATE_MICROUSD, default_account, is_default_carrier,
 };
 pub use forgery::Forgery;
-pub use line::Closed;
+pub use line::{Closed, OpenError, handshake};
 pub use numbers::{BEHAVIOURS, behaviour};
 pub use phone::{HungUp, Phone};
 pub use server::{CarrierServer, Seen};

@@ -67,7 +67,8 @@ enum LineCommand {
 }
 
 /// Why the socket was not opened.
-pub(super) enum OpenError {
+#[derive(Debug)]
+pub enum OpenError {
     /// The service responded with this status and body instead.
     Refused(u16, String),
     /// The connection broke.
@@ -392,6 +393,18 @@ fn connect(
     path: &str,
     headers: &[(&'static str, String)],
 ) -> Result<WebSocket<TcpStream>, OpenError> {
+    let socket = handshake(address, path, headers)?;
+    let look = Some(Duration::from_millis(LOOK_MS));
+    socket.get_ref().set_read_timeout(look).expect("a socket takes timeouts");
+    Ok(socket)
+}
+
+/// Opens a WebSocket.
+pub fn handshake(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&'static str, String)],
+) -> Result<WebSocket<TcpStream>, OpenError> {
     let broken = |what: &dyn std::fmt::Display| OpenError::Broken(what.to_string());
     let stream = crate::wire::connect(address).map_err(|error| broken(&error))?;
     let mut request =
@@ -400,11 +413,7 @@ fn connect(
         request.headers_mut().append(*name, value.parse().expect("a header's value"));
     }
     match tungstenite::client(request, stream) {
-        Ok((socket, _)) => {
-            let look = Some(Duration::from_millis(LOOK_MS));
-            socket.get_ref().set_read_timeout(look).expect("a socket takes timeouts");
-            Ok(socket)
-        }
+        Ok((socket, _)) => Ok(socket),
         Err(HandshakeError::Failure(Error::Http(response))) => {
             let body = response.body().as_deref().unwrap_or_default();
             Err(OpenError::Refused(response.status().as_u16(), String::from_utf8_lossy(body).into_owned()))

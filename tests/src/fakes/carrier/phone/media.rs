@@ -1,7 +1,8 @@
 //! The media socket of a [`Phone`].
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::super::line::{Closed, Line, OpenError};
+use super::super::line::{self, Closed, Line, OpenError};
 use super::super::server::TIMEOUT_MS;
 use super::super::speaker::Cleared;
 use super::super::wire::WireMessage;
@@ -29,6 +30,19 @@ impl Phone {
             }
             Err(OpenError::Broken(error)) => panic!("the media socket: {error}"),
         }
+    }
+
+    /// Opens the media socket for somebody who speaks the carrier's protocol himself: the connection after the handshake, and the
+    /// first messages, which are still to be sent.
+    #[track_caller]
+    pub fn bare_socket(&self) -> Result<(TcpStream, Vec<WireMessage>), OpenError> {
+        let url = self.media_url();
+        let (address, path) = self.server.locate(url);
+        let socket = line::handshake(address, &path, &self.server.wire().socket_headers(url))?;
+        Ok((
+            socket.get_ref().try_clone().expect("a socket has copies"),
+            self.server.wire().media(&self.call).opening(),
+        ))
     }
 
     /// Opens and starts the media socket; returns whether the service accepted it.
