@@ -322,7 +322,7 @@ fn budgets() -> Vec<Limit> {
         PHONE_CALL_SECONDS_MAX / 60
     );
     let kept_for_phones = LIVE_SESSIONS_MAX * KEPT_FOR_PHONES_PERCENT / 100;
-    let places = format!("{}, of them {} browser tests", alone(0), alone(kept_for_phones));
+    let places = format!("{}, of them {} browser tests", count(alone(0)), count(alone(kept_for_phones)));
     let everywhere = of_source("engine/src/storage/jobs/claim.rs", "PLACES_OF_ALL_PROCESSES");
     let at_the_edge = everywhere.parse().unwrap();
     let webhook = format!("{DELIVERIES_AT_ONCE}, of {} together", bytes(DELIVERIES_AT_ONCE_BYTES_MAX));
