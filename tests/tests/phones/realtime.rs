@@ -167,7 +167,7 @@ fn a_realtime_model_hands_over_to_a_person(provider: &'static str) {
     speak(&person, 1_200);
     hears_ms(&person, ms_of(GREETING) + ms_of("One moment."));
     let dialled =
-        Instruction::Dial { to: SALES.to_owned(), caller_id: Some(desk.number.clone()), seconds: 7_200 };
+        Instruction::Dial { to: SALES.to_owned(), caller_id: Some(desk.number.clone()), seconds: 3_600 };
     assert_eq!(person.was_transferred(), dialled);
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
