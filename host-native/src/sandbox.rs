@@ -238,6 +238,12 @@ impl Sandbox {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// From now on, a conversation that fails, because another process has taken it over or storage is away, is no failure of the
+    /// test.
+    pub fn conversations_may_fail(&self) {
+        self.sessions.may_fail();
+    }
+
     /// Drops all running conversations, like a killed process.
     pub fn kill_conversations(&self) {
         self.sessions.kill();

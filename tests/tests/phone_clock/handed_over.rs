@@ -281,6 +281,7 @@ fn a_line_reserves_when_its_process_died() {
     let mut talk = Talk::on(&desk, call);
     desk.sandbox.answer_http_with(|_| Err(HttpError::Timeout));
     let ours = desk.sandbox.services().clone();
+    desk.sandbox.conversations_may_fail();
     desk.sandbox.meanwhile(move || {
         let lost = sidetone_engine::sql!("UPDATE jobs SET lease = 'another', due_at = 0");
         let write = async move { ours.ports().database.write(vec![lost]).await };

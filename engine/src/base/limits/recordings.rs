@@ -9,6 +9,9 @@ pub const RECORDING_SEGMENT_MS: i64 = 5_000;
 pub const RECORDING_SEGMENT_METERED_MS: i64 = 30_000;
 /// Segments of a running call's recording that wait for storage, beside the one that is being written.
 pub const RECORDING_WAITING_MAX: usize = 3;
+/// Segments of a running call's recording that are stored and not yet counted: they are counted with the next write of the
+/// journal.
+pub const RECORDING_UNCOUNTED_MAX: usize = 3;
 /// How often a segment is written if storage fails.
 pub const RECORDING_TRIES: u32 = 3;
 /// The pause between two tries.

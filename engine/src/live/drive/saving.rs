@@ -77,6 +77,7 @@ impl<'a> Drive<'a> {
         statements.extend(call_journal::save(workspace_id, id, offset_ms, self.spent, rows, &new_turns));
         statements.extend(self.inputs_to_store());
         statements.extend(self.progress_of_run());
+        statements.extend(self.recording.take_uncounted());
         let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
         let committed = self.tools.commit(statements, calls, leg).await?;
         self.home.has_written();

@@ -4,7 +4,10 @@ use bytes::Bytes;
 
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, RecordingId, WorkspaceId};
-use crate::base::limits::{RECORDING_SEGMENT_METERED_MS, RECORDING_SEGMENT_MS, RECORDING_WRITE_MS_MAX};
+use crate::base::limits::{
+    RECORDING_SEGMENT_METERED_MS, RECORDING_SEGMENT_MS, RECORDING_UNCOUNTED_MAX, RECORDING_WAITING_MAX,
+    RECORDING_WRITE_MS_MAX,
+};
 use crate::ports::BlobError;
 use crate::ports::blobs::StoredFile;
 use crate::ports::statement::{Row, Statement};
@@ -50,9 +53,24 @@ impl Recording {
         }
     }
 
-    /// Writes the next segment; returns the recording with it. May be repeated after a failure. [`Fault::Stale`]: the
-    /// recording has ended, or the call has another one.
-    pub async fn write(mut self, services: &Services, segment: &Segment) -> Result<Self, Fault> {
+    /// Writes the next segment and counts it; returns the recording with it. [`Fault::Stale`]: the recording has ended, or the
+    /// call has another one.
+    pub async fn write(self, services: &Services, segment: &Segment) -> Result<Self, Fault> {
+        let (recording, count) = self.store(services, segment).await?;
+        let [counted] = services.write([count]).await?;
+        match counted.first() {
+            Some(_) => Ok(recording),
+            None => Err(Fault::Stale),
+        }
+    }
+
+    /// Stores the next segment; returns the recording with it, and the statement that counts it. May be repeated after a
+    /// failure. [`Fault::Stale`]: the call has ended, or has another recording.
+    pub(crate) async fn store(
+        mut self,
+        services: &Services,
+        segment: &Segment,
+    ) -> Result<(Self, Statement), Fault> {
         if self.segments == 0 {
             let now_ms = services.ports().clock.now_ms();
             let [row] = services.write([self.insert(now_ms, segment_ms(services))]).await?;
@@ -68,7 +86,7 @@ impl Recording {
         self.segments += 1;
         self.frames += segment.frames.len() as u64;
         // A write whose answer was lost finds its own result.
-        let stored = sql!(
+        let count = sql!(
             "UPDATE recordings SET segments = :segments, size_bytes = :size_bytes, duration_ms = :duration_ms,
              missing_ms = :missing_ms, peaks = CASE WHEN segments < :segments
                THEN COALESCE(peaks || ',', '') || :peaks ELSE peaks END
@@ -82,11 +100,7 @@ impl Recording {
             missing_ms = segment.missing_ms,
             peaks = peaks.finish().to_text()
         );
-        let [stored] = services.write([stored]).await?;
-        match stored.first() {
-            Some(_) => Ok(self),
-            None => Err(Fault::Stale),
-        }
+        Ok((self, count))
     }
 
     /// The bytes never change once they can be read, so the id identifies them.
@@ -199,7 +213,8 @@ fn head(rate_hz: u32, audio_bytes: u64) -> Bytes {
     head.concat().into()
 }
 
-/// Removes the blobs of a row with the columns of [`super::columns::BLOBS`], including a segment that is not counted yet.
+/// Removes the blobs of a row with the columns of [`super::columns::BLOBS`], including segments that were stored and never
+/// counted: those that may be uncounted while a call goes on, and those that its end has stored.
 pub(crate) async fn remove(
     services: &Services,
     workspace_id: &WorkspaceId,
@@ -207,6 +222,7 @@ pub(crate) async fn remove(
     row: &Row<'_>,
 ) -> Result<Result<(), BlobError>, Fault> {
     let key = key(workspace_id, call_id, &row.id("id")?)?;
-    let segments = row.integer("segments")?.unsigned_abs();
-    Ok(services.ports().blobs.delete_all((0..=segments).map(|n| key.segment(n)).collect()).await)
+    let uncounted = RECORDING_UNCOUNTED_MAX + RECORDING_WAITING_MAX + 1;
+    let segments = row.integer("segments")?.unsigned_abs() + uncounted as u64;
+    Ok(services.ports().blobs.delete_all((0..segments).map(|n| key.segment(n)).collect()).await)
 }
