@@ -45,8 +45,10 @@ pub struct Homes {
 
 #[derive(Default)]
 struct Calls {
-    /// Numbers changes and followers. A call that is forgotten and comes back has a number that nobody has seen.
+    /// Numbers changes and followers.
     latest: u64,
+    /// The latest change that nobody noted, because nobody held or followed its call.
+    unnoted: u64,
     by_id: BTreeMap<CallId, Entry>,
 }
 
@@ -89,7 +91,7 @@ impl Live for Homes {
 
     fn follow<'a>(&'a self, call_id: &'a CallId, seen: u64, for_ms: u64) -> BoxFuture<'a, u64> {
         Box::pin(async move {
-            let follower = Follower::new(self.calls.clone(), call_id);
+            let follower = Follower::new(self.calls.clone(), call_id, seen);
             if let Poll::Ready(change) = follower.poll(seen, None) {
                 return change;
             }
@@ -140,6 +142,8 @@ impl Drop for Home {
         self.has_written();
         let mut calls = lock(&self.calls);
         calls.entry(&self.call_id).owners -= 1;
+        // What is forgotten now can have changed since a follower looked.
+        calls.unnoted = calls.latest;
         calls.forget(&self.call_id);
     }
 }
@@ -152,8 +156,14 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(shared: Arc<Mutex<Calls>>, call_id: &'a CallId) -> Self {
+    /// A follower of a call that nobody holds waits too, unless it may have missed something since the change `seen`.
+    fn new(shared: Arc<Mutex<Calls>>, call_id: &'a CallId, seen: u64) -> Self {
         let mut calls = lock(&shared);
+        // Another process may have given the number.
+        calls.latest = calls.latest.max(seen);
+        if seen > calls.unnoted && !calls.by_id.contains_key(call_id) {
+            calls.by_id.insert(call_id.clone(), Entry { change: seen, ..Entry::default() });
+        }
         calls.latest += 1;
         let number = calls.latest;
         let entry = calls.entry(call_id);
@@ -196,8 +206,11 @@ impl Calls {
 
     /// Notes a change of a call that anybody knows; returns whom to wake.
     fn changed(&mut self, call_id: &CallId) -> Vec<Waker> {
-        let Some(entry) = self.by_id.get_mut(call_id) else { return Vec::new() };
         self.latest += 1;
+        let Some(entry) = self.by_id.get_mut(call_id) else {
+            self.unnoted = self.latest;
+            return Vec::new();
+        };
         entry.change = self.latest;
         entry.followers.values_mut().filter_map(Option::take).collect()
     }

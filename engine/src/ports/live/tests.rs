@@ -104,3 +104,23 @@ fn nothing_is_kept_of_a_call_that_nobody_holds() {
     // What happened in between is not missed.
     assert!(homes.follow(&id, before, 1).now_or_never().is_some());
 }
+
+#[test]
+fn a_follower_of_a_call_that_nobody_holds_waits() {
+    let (homes, id) = homes();
+    let seen = homes.follow(&id, 0, 1).now_or_never().unwrap();
+    assert_eq!(homes.follow(&id, seen, 1).now_or_never(), None);
+    // A change while it looks, and a call that begins and ends then.
+    homes.signal(&id).now_or_never().unwrap();
+    let seen = homes.follow(&id, seen, 1).now_or_never().unwrap();
+    assert_eq!(homes.follow(&id, seen, 1).now_or_never(), None);
+    drop(homes.own(&id));
+    let seen = homes.follow(&id, seen, 1).now_or_never().unwrap();
+    assert_eq!(homes.follow(&id, seen, 1).now_or_never(), None);
+    // A home that is new does not give a number twice.
+    let (other, _) = self::homes();
+    let mut waiting = other.follow(&id, seen, 1);
+    assert_eq!((&mut waiting).now_or_never(), None);
+    other.signal(&id).now_or_never().unwrap();
+    assert_ne!(waiting.now_or_never(), Some(seen));
+}
