@@ -195,7 +195,7 @@ fn a_kill_in_the_greeting_leaves_a_line_cut_where_it_was_heard() {
     let _alone = ALONE.lock();
     let service = Service::new();
     let server = service.start();
-    let greeting = "We have a great many things to tell you about our opening hours. ".repeat(12);
+    let greeting = "We have a great many things to tell you about our opening hours. ".repeat(16);
     let greeting = greeting.trim();
     let phones = service.greets(&server, greeting);
     std::thread::sleep(LISTENED);
