@@ -19,6 +19,8 @@ mod desk;
 mod line;
 #[path = "support/speech_stand_in.rs"]
 mod speech_stand_in;
+#[path = "support/workerd.rs"]
+mod workerd;
 #[path = "load/workers.rs"]
 mod workers;
 
@@ -34,7 +36,7 @@ use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::speech::tone::ToneEncoder;
 use speech_stand_in::StandIn;
-use workers::{Other, Sidetone, Voices, Worker};
+use workers::{Edge, Other, Sidetone, Voices, Worker};
 
 const CALLS: usize = 1_000;
 /// Where the bounds are missed with so many calls, because callers and service share the cores: the share of them that is tried
@@ -42,6 +44,8 @@ const CALLS: usize = 1_000;
 const FEWER: [usize; 5] = [80, 65, 50, 40, 30];
 /// Calls of another framework's worker, until it is late.
 const OTHERS_CALLS: [usize; 8] = [1, 5, 10, 15, 20, 25, 30, 40];
+/// Calls at the edge: an isolate has one thread, and the platform spreads calls over isolates.
+const EDGE_CALLS: usize = 20;
 const SHARE_P99_MS: f64 = 100.0;
 const LATE_PERCENT: f64 = 0.1;
 const CPU_S_PER_CALL_MINUTE: f64 = 0.1;
@@ -58,8 +62,8 @@ const TAKES_ALL: (&str, &str) = ("SIDETONE_LATE_PERCENT", "100");
 type Kind = (&'static str, fn(Option<usize>) -> bool);
 
 /// What can be played.
-const KINDS: [Kind; 4] =
-    [("tone", tone), ("providers", providers), ("overload", overload), ("pipecat", pipecat)];
+const KINDS: [Kind; 5] =
+    [("tone", tone), ("providers", providers), ("overload", overload), ("edge", edge), ("pipecat", pipecat)];
 
 fn main() -> ExitCode {
     if !std::env::args().any(|word| word == "--bench") {
@@ -134,6 +138,24 @@ fn overload(calls: Option<usize>) -> bool {
     let measured = sidetone(Voices::Provider, plan, &[]);
     row(&format!("{calls} offered, default settings"), &measured);
     measured.declined > 0 && measured.late_percent() <= LATE_PERCENT
+}
+
+/// The Worker in workerd, where each call is a Durable Object. What workerd stores for D1 and R2 is in its CPU.
+fn edge(calls: Option<usize>) -> bool {
+    if !workerd::is_built() {
+        println!("the edge is left out: `.ci/worker` has not built the Worker");
+        return true;
+    }
+    let calls = calls.unwrap_or(EDGE_CALLS);
+    let mut all_kept = true;
+    for (name, voices) in [("edge, builtin/tone", Voices::Tone), ("edge, providers", Voices::Provider)] {
+        let stand_in = Arc::new(StandIn::start(usize::MAX));
+        let worker: Arc<dyn Worker> = Arc::new(Edge::start(&stand_in, voices, calls + WARM_UP_CALLS));
+        let measured = warmed_up(&worker, &stand_in, || speech(voices), Plan::steady(calls));
+        row(name, &measured);
+        all_kept &= measured.errors == 0 && measured.late_percent() <= LATE_PERCENT;
+    }
+    all_kept
 }
 
 fn sidetone(voices: Voices, plan: Plan, settings: &[(&'static str, &str)]) -> Measured {
