@@ -97,10 +97,13 @@ impl Written {
                 || matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}')
         };
         let end = text.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let whole = end.max(state.bytes);
-        let Some(more) = text.get(state.bytes..whole).filter(|more| !more.is_empty()) else { return };
-        state.bytes = whole;
-        state.ready.push_str(more);
+        let end = end.max(state.bytes);
+        state.take_until(text, end);
+    }
+
+    /// Also its last word is whole.
+    pub(in crate::models) fn ends_word(&self, text: &str) {
+        self.state().take_until(text, text.len());
     }
 
     /// All that the model has written in this attempt.
@@ -114,6 +117,14 @@ impl Written {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take_until(&mut self, text: &str, end: usize) {
+        let Some(more) = text.get(self.bytes..end).filter(|more| !more.is_empty()) else { return };
+        self.bytes = end;
+        self.ready.push_str(more);
     }
 }
 

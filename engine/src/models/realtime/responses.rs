@@ -18,16 +18,21 @@ use crate::speech::exchange::SpeechFailure;
 use crate::speech::synthesizer::{LineId, SynthesizerEvent};
 use crate::speech::transcribers::OpenaiRealtime;
 
+/// The pause after a response that failed: the server may have too much to do.
+const PAUSE_MS: i64 = 1_000;
+
 /// Ids of events and responses that are remembered, so that none counts twice.
 const IDS_MAX: usize = 64;
 /// The events of a response that are read.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 9] = [
     "response.created",
     "response.output_item.added",
     "response.output_item.done",
     "response.output_audio.delta",
     "response.output_audio_transcript.delta",
+    "response.output_audio_transcript.done",
     "response.output_text.delta",
+    "response.output_text.done",
     "response.done",
 ];
 
@@ -51,6 +56,9 @@ pub(super) struct Responses {
     on_tape: Input,
     spent: (Usage, i64),
     is_closed: bool,
+    /// Nothing is asked before, because the server has just failed, and the time of the last event.
+    again_at_ms: i64,
+    now_ms: i64,
     /// Messages to send.
     pub(super) out: Vec<String>,
 }
@@ -74,6 +82,8 @@ impl Responses {
             on_tape: Input::default(),
             spent: (Usage::default(), 0),
             is_closed: false,
+            again_at_ms: 0,
+            now_ms: 0,
             out: Vec::new(),
         }
     }
@@ -159,6 +169,11 @@ impl Responses {
         Some(self.active.as_ref()?.due_ms())
     }
 
+    /// When it asks again, after a failure.
+    pub(super) fn resumes_at_ms(&self) -> Option<i64> {
+        (self.active.is_none() && self.wants() && self.again_at_ms > self.now_ms).then_some(self.again_at_ms)
+    }
+
     /// Whether nothing is awaited, and no more audio.
     pub(super) fn is_idle(&self) -> bool {
         self.active.is_none() && self.question.is_none() && self.lines.is_empty() && self.spoken.is_complete()
@@ -180,7 +195,7 @@ impl Responses {
     }
 
     /// The session is lost, with all that the server knew. What was not heard of is asked again.
-    pub(super) fn lost(&mut self, failure: &SpeechFailure) {
+    pub(super) fn lost(&mut self, failure: &SpeechFailure, ear: &OpenaiRealtime) {
         self.is_open = false;
         self.on_server = OnServer::default();
         self.out.clear();
@@ -191,14 +206,18 @@ impl Responses {
             if active.id.is_some() {
                 self.count_unreported(&active);
             }
-            self.stopped(active, failure);
+            match active.calls.is_empty() || active.is_cancelled || active.line.is_some() {
+                true => self.stopped(active, failure),
+                // What the person has heard of the answer promised this.
+                false => self.done(active, &Value::Null, ear),
+            }
         }
         self.spoken.lost();
     }
 
     /// There is no session for now, or ever.
-    pub(super) fn over(&mut self, failure: &SpeechFailure) {
-        self.lost(failure);
+    pub(super) fn over(&mut self, failure: &SpeechFailure, ear: &OpenaiRealtime) {
+        self.lost(failure, ear);
         if let Some(question) = self.question.take() {
             question.answer.give(Err(of_model(failure)));
         }
@@ -219,7 +238,8 @@ impl Responses {
         if self.question.as_ref().is_some_and(|question| !question.answer.is_awaited()) {
             self.forget_question();
         }
-        if !self.is_open || self.active.is_some() || self.is_closed {
+        self.now_ms = now_ms;
+        if !self.is_open || self.active.is_some() || self.is_closed || now_ms < self.again_at_ms {
             return;
         }
         let mut input = Input::default();
@@ -255,6 +275,7 @@ impl Responses {
 
     /// A message of the server.
     pub(super) fn message(&mut self, now_ms: i64, message: &Value, ear: &OpenaiRealtime) {
+        self.now_ms = now_ms;
         if self.is_closed || !self.is_new(wire::text(message, "/event_id")) {
             return;
         }
@@ -304,6 +325,8 @@ impl Responses {
             "response.output_audio_transcript.delta" | "response.output_text.delta" => {
                 self.wrote(wire::text(message, "/delta"));
             }
+            "response.output_audio_transcript.done" => self.wrote_all(wire::text(message, "/transcript")),
+            "response.output_text.done" => self.wrote_all(wire::text(message, "/text")),
             _ => {}
         }
     }
@@ -332,6 +355,21 @@ impl Responses {
         spoken.text.push_str(&more[..more.floor_char_boundary(room)]);
         if let Some(question) = self.question.as_ref().filter(|_| active.line.is_none()) {
             question.written.update_words(spoken.text.trim_start());
+            question.answer.wake();
+        }
+    }
+
+    /// The model has said all of an item. Some servers say nothing of it before.
+    fn wrote_all(&mut self, text: &str) {
+        let number = self.active.as_ref().map(|active| active.number);
+        let Some(spoken) = number.and_then(|number| self.spoken.get(number)) else { return };
+        if spoken.text.is_empty() {
+            self.wrote(text);
+        }
+        let is_answer = self.active.as_ref().is_some_and(|active| active.line.is_none());
+        let spoken = number.and_then(|number| self.spoken.get(number));
+        if let (Some(question), Some(spoken)) = (self.question.as_ref().filter(|_| is_answer), spoken) {
+            question.written.ends_word(spoken.text.trim_start());
             question.answer.wake();
         }
     }
@@ -384,6 +422,8 @@ impl Responses {
         };
         match assistant::read(&answer, self.hangs_up) {
             Ok(reply) => {
+                // A session that is lost has none of them.
+                let calls = if self.is_open { calls } else { Vec::new() };
                 calls.into_iter().for_each(|call| self.on_server.called(call));
                 let missing =
                     (!has_audio && !answer.text.is_empty()).then(|| ear.disturbed("made no audio of a line"));
@@ -412,6 +452,7 @@ impl Responses {
             Some(line) if !has_audio && failure.is_temporary && line.attempts < ATTEMPTS_MAX => {
                 self.spoken.cut(line.id, &mut Vec::new());
                 self.lines.push_front(line);
+                self.pause();
             }
             Some(_) => self.spoken.over(active.number, Some(failure.clone())),
             None => {
@@ -422,7 +463,15 @@ impl Responses {
                 if !may_repeat || question.attempts >= ATTEMPTS_MAX {
                     self.answer(Err(of_model(failure)));
                 }
+                self.pause();
             }
+        }
+    }
+
+    /// Before the server is asked again. A session that was lost has to be opened first, which takes its time.
+    const fn pause(&mut self) {
+        if self.is_open {
+            self.again_at_ms = self.now_ms + PAUSE_MS;
         }
     }
 

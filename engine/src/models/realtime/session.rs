@@ -121,7 +121,7 @@ impl Session {
         }
         if self.responses.due().is_some_and(|due_ms| now_ms >= due_ms) {
             let failure = self.ear.disturbed("did not answer in time");
-            self.responses.lost(&failure);
+            self.responses.lost(&failure, &self.ear);
             self.ear.replace(now_ms, &failure);
         } else if self.renews_at_ms().is_some_and(|due_ms| now_ms >= due_ms) {
             self.ear.renew(now_ms);
@@ -130,7 +130,11 @@ impl Session {
     }
 
     pub(super) fn timeout(&self) -> Option<i64> {
-        let own = if self.is_closed { [None; 2] } else { [self.responses.due(), self.renews_at_ms()] };
+        let own = if self.is_closed {
+            [None; 3]
+        } else {
+            [self.responses.due(), self.responses.resumes_at_ms(), self.renews_at_ms()]
+        };
         self.ear.poll_timeout().into_iter().chain(own.into_iter().flatten()).min()
     }
 
@@ -151,7 +155,7 @@ impl Session {
         self.settle(now_ms);
         if self.responses.wants() {
             match self.ear.ended().cloned() {
-                Some(failure) => self.responses.over(&failure),
+                Some(failure) => self.responses.over(&failure, &self.ear),
                 None => self.ear.want(now_ms),
             }
         }
@@ -189,12 +193,12 @@ impl Session {
                 self.anticipated = None;
                 self.renew_at_ms = i64::MAX;
                 let failure = self.ear.disturbed("lost the connection");
-                self.responses.lost(&failure);
+                self.responses.lost(&failure, &self.ear);
             }
             Told::Over(failure) => {
                 self.anticipated = None;
                 self.renew_at_ms = i64::MAX;
-                self.responses.over(&failure);
+                self.responses.over(&failure, &self.ear);
             }
             Told::Understood { item, words } => self.responses.understood(item, words),
             Told::Message(text) => {

@@ -28,6 +28,37 @@ fn a_connection_that_breaks_in_a_function_call_is_replaced_with_the_whole_conver
     assert_eq!(microusd, 5);
 }
 
+/// What the person has heard promises it.
+#[test]
+fn a_function_call_that_was_whole_is_made_though_the_connection_breaks() {
+    let mut call = Call::open();
+    let (mut answer, written) = call.ask_heard("Open on Saturday?");
+    call.begins("r1");
+    call.words("r1", "Let me look.");
+    call.says(json!({"type": "response.output_audio_transcript.done", "response_id": "r1",
+        "item_id": "item_r1", "transcript": "Let me look."}));
+    let said = written.take();
+    assert_eq!(said.as_deref(), Some("Let me look."), "with its last word");
+    call.says(json!({"type": "response.output_item.done", "response_id": "r1", "item": call_of("r1")[0]}));
+    call.arrives(Arrival::Closed { code: 1011, reason: String::new() });
+    let calls = vec![ToolRequest { name: "hours".into(), arguments: json!({"day": 6}) }];
+    let text = "Let me look.".to_owned();
+    assert_eq!(outcome(&mut answer), Some(Ok(AssistantReply::CallTools { text, calls })));
+}
+
+#[test]
+fn a_server_may_tell_a_text_only_when_it_is_whole() {
+    let mut call = Call::open();
+    let (mut answer, written) = call.ask_heard("Hello?");
+    call.begins("r1");
+    call.says(audio("r1"));
+    call.says(json!({"type": "response.output_audio_transcript.done", "response_id": "r1",
+        "item_id": "item_r1", "transcript": "Good day."}));
+    assert_eq!(written.take().as_deref(), Some("Good day."));
+    call.done("r1", "completed", message("r1"));
+    assert_eq!(said(&mut answer), "Good day.");
+}
+
 /// The server says what a response has cost when it is over. Where it does not, the price is an estimate.
 #[test]
 fn an_answer_that_the_server_does_not_count_has_an_estimated_price() {
