@@ -163,6 +163,7 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
         fieldset.group {
             legend { "Model and voice" }
             (form.suggested("model", &names(models, "model")))
+            (form.field("pipeline_mode"))
             (form.suggested("voice", &names(models + 1, "voice")))
             (form.suggested("transcriber", &names(models + 2, "transcriber")))
             (form.field("language"))
@@ -170,17 +171,21 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
             (form.field("record"))
             (form.field("keys"))
         }
-        details.raw open[form.has_problem("transfers")] {
+        (provided(frame))
+        @if form.holds("voice", TONE) { (tones()) }
+        details.raw open[form.has_rows("transfers") || form.has_problem("transfers")] {
             summary { "Handing over to people" }
             (form.field("transfers"))
         }
-        details.raw open[form.has_problem("voicemail")] {
+        details.raw open[!form.holds("voicemail.action", "") || form.has_problem("voicemail")] {
             summary { "Answering machines" }
-            (form.choice("voicemail.action", &machine_choices()))
-            (form.field("voicemail.message"))
+            fieldset.group {
+                legend.vh { "Answering machines" }
+                (form.choice("voicemail.action", &machine_choices()))
+                (form.field("voicemail.message"))
+            }
+            p.help { "Carriers charge for each outbound call in which they detect machines." }
         }
-        (provided(frame))
-        @if form.holds("voice", TONE) { (tones()) }
         details.raw open[form.has_problem("speech")] {
             summary { "Turn-taking and speech" }
             fieldset.group {
@@ -188,7 +193,6 @@ fn fields(frame: &Frame, form: &Form<'_>, answers: &[Value], models: usize) -> M
                 @for name in ["interruptible", "interruption_words_min", "end_of_turn_min_ms", "end_of_turn_max_ms", "think_early", "speed", "filler"] {
                     (form.field(&format!("speech.{name}")))
                 }
-                (form.field("pipeline_mode"))
             }
         }
     }

@@ -112,6 +112,11 @@ impl<'a> Form<'a> {
         if value.first().is_empty() { default() } else { value.first() == text }
     }
 
+    /// Whether a list of objects has any.
+    pub fn has_rows(&self, name: &str) -> bool {
+        self.value(name).json() != "[]"
+    }
+
     /// A field that holds JSON, read; null when it is none.
     pub fn json(&self, name: &str) -> Value {
         serde_json::from_str(self.value(name).first()).unwrap_or_default()
@@ -477,7 +482,7 @@ const LABELS: &[(&str, &str)] = &[
     ("end_of_turn_max_ms", "Longest pause within a turn (ms)"),
     ("think_early", "Ask the model early"),
     ("keys", "Press telephone keys"),
-    ("action", "If a machine answers a call to somebody"),
+    ("action", "When a machine answers"),
     ("knowledge_ids", "Knowledge"),
 ];
 
