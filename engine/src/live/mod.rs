@@ -13,6 +13,7 @@
 //!     }
 //! }
 //! ```
+mod accepted;
 pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod assistants;
@@ -40,6 +41,7 @@ pub(crate) mod tool_callback;
 pub(crate) mod tool_calls;
 mod voice_of_call;
 
+pub use accepted::LiveSocket;
 pub use session::LiveSession;
 
 /// The page for talking to an assistant.

@@ -19,6 +19,7 @@ mod job_queue;
 mod keys;
 mod live;
 mod mailer;
+mod relay;
 pub(crate) mod sockets;
 pub mod statement;
 mod web_sockets;
@@ -28,6 +29,7 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use live::{Home, Homes, Live, Told};
 pub use mailer::{Mailer, OutgoingMail};
+pub use relay::{RelayedSocket, SocketHolder};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,

@@ -102,6 +102,7 @@ fn transfer(carrier: &Arc<dyn Carrier>) -> Outgoing {
         call_id: "",
         document_url: "",
         status_url: "",
+        back_url: "",
         command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ae",
         now_ms: NOW_S * 1_000,
     })

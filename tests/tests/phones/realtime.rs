@@ -166,9 +166,14 @@ fn a_realtime_model_hands_over_to_a_person(provider: &'static str) {
     hears_ms(&person, ms_of(GREETING));
     speak(&person, 1_200);
     hears_ms(&person, ms_of(GREETING) + ms_of("One moment."));
-    let dialled =
-        Instruction::Dial { to: SALES.to_owned(), caller_id: Some(desk.number.clone()), seconds: 3_600 };
+    let dialled = Instruction::Dial {
+        to: SALES.to_owned(),
+        caller_id: Some(desk.number.clone()),
+        seconds: 3_600,
+        told: None,
+    };
     assert_eq!(person.was_transferred(), dialled);
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
     assert_eq!(

@@ -25,6 +25,36 @@ with_each_carrier!(
     a_transferred_call_is_not_hung_up_by_request,
 );
 
+/// Creates a test of each scenario for each carrier that says what comes of a transfer.
+macro_rules! with_each_that_tells {
+    ($($scenario:ident),* $(,)?) => {
+        with_each_that_tells!(@ twilio_tells "twilio" $($scenario)*);
+        with_each_that_tells!(@ plivo_tells "plivo" $($scenario)*);
+    };
+    (@ $carrier:ident $name:literal $($scenario:ident)*) => {
+        mod $carrier {
+            $(#[test]
+            fn $scenario() {
+                super::$scenario($name);
+            })*
+        }
+    };
+}
+
+with_each_that_tells!(
+    who_is_busy_brings_the_caller_back,
+    a_caller_comes_back_three_times,
+    who_hangs_up_while_it_rings_has_hung_up,
+    who_hangs_up_as_it_stops_ringing_has_hung_up,
+    a_repeated_question_has_the_same_answer,
+    what_came_of_it_may_be_known_before_the_answer,
+    a_caller_who_is_not_connected_again_is_lost,
+    a_call_that_rings_is_not_hung_up_by_request,
+    those_who_have_talked_do_not_come_back,
+    another_socket_opens_nothing,
+    who_comes_back_is_recorded_and_counted_once,
+);
+
 const SALES: &str = "+4930123456";
 const ANNOUNCED: &str = "One moment.";
 
@@ -57,7 +87,7 @@ fn asked_for(desk: &Desk, name: &str) -> (String, Person) {
 }
 
 fn to_sales(caller_id: Option<&str>, seconds: u32) -> Instruction {
-    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned), seconds }
+    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned), seconds, told: None }
 }
 
 #[track_caller]
@@ -73,6 +103,7 @@ fn an_announced_call_is_transferred_once(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     assert_eq!(
         lines(&call),
@@ -107,6 +138,7 @@ fn an_incoming_call_is_transferred(provider: &'static str) {
     // Some carriers show the number of who has called, others only one of ours.
     let ours = ["telnyx", "vonage"].contains(&provider).then_some(desk.number.as_str());
     assert_eq!(person.was_transferred(), to_sales(ours, LONGEST_S));
+    person.other_answers();
     let id = desk.only_call()["id"].as_str().unwrap().to_owned();
     is_transferred(&desk, &id, &person);
     person.over(EndKind::HungUp);
@@ -118,6 +150,7 @@ fn the_carrier_may_close_the_media_before_it_answers(provider: &'static str) {
     person.transfers_are(Behaviour::Late);
     person.is_transferred();
     person.close_media();
+    person.other_answers();
     is_transferred(&desk, &id, &person);
 }
 
@@ -135,6 +168,7 @@ fn the_assistant_goes_on_after_a_refusal(provider: &'static str) {
     person.says("Support");
     assert_eq!(person.hears(), ANNOUNCED);
     person.was_transferred();
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred", "outcome": "completed"}));
     assert_eq!((person.transfers(), person.is_commanded_to_end()), (2, false));
@@ -165,6 +199,7 @@ fn two_transfers_in_one_turn_are_one(provider: &'static str) {
     let desk = with_model(provider, "fake/twice");
     let (id, mut person) = asked_for(&desk, "Sales");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred"}));
     assert_eq!(texts(&call, "tool_call").len(), 2, "{call}");
@@ -222,6 +257,7 @@ fn a_tool_of_the_same_turn_answers_first(provider: &'static str) {
     assert_eq!(person.transfers(), 0);
     receiver.set(ReceiverBehaviour::Status(200));
     person.was_transferred();
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred"}));
     assert_eq!(texts(&call, "tool_result"), ["ok", "Transferred."]);
@@ -231,6 +267,7 @@ fn a_number_that_is_not_reached_ends_the_line(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     person.tell_of_other_end(&CallEvent::Ringing);
     person.tell_of_other_end(&CallEvent::Ended { how: EndKind::NoAnswer, seconds: 0 });
@@ -247,6 +284,7 @@ fn a_transferred_call_is_not_hung_up_by_request(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     let reply = desk.world.post(format!("/calls/{id}/hang-up"), json!({}));
     assert_eq!((reply.status, desk.call(&id)), (200, call));
@@ -263,9 +301,207 @@ fn little_money_shortens_a_transfer() {
     assert_eq!(person.hears(), GREETING);
     person.says("Please transfer me to Sales.");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), 28 * 60));
+    person.other_answers();
     is_transferred(&desk, &id, &person);
     let reserved = |desk: &Desk| desk.world.get("/workspace").ok()["reserved_microusd"].as_i64();
     assert_eq!(reserved(&desk), Some(58 * RATE_MICROUSD));
     person.over(EndKind::HungUp);
     assert_eq!(reserved(&desk), Some(0));
+}
+
+/// Hands over to Sales, which are reached in no way; the caller is connected again.
+fn is_back(person: &mut Person, how: EndKind) {
+    let instruction = person.other_ends(how, false);
+    assert!(matches!(instruction, Instruction::Connect { .. }), "{instruction:?}");
+    person.comes_back();
+}
+
+const BUSY: &str = r#""Sales" is busy. The caller is back on the line."#;
+
+fn who_is_busy_brings_the_caller_back(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    std::thread::sleep(Duration::from_millis(MOMENT_MS));
+    desk.expect(&desk.call(&id), &json!({"status": "in_progress"}));
+    is_back(&mut person, EndKind::Busy);
+    // On another line.
+    let told = person.hears_anew();
+    assert_eq!(told, format!("It says: Error: {BUSY}"));
+    // They talk on, and the next one answers.
+    person.says("Support");
+    assert_eq!(person.hears(), ANNOUNCED);
+    person.was_transferred();
+    person.other_answers();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
+    assert_eq!(
+        lines(&call),
+        [
+            ("assistant", GREETING),
+            ("user", "Sales"),
+            ("assistant", ANNOUNCED),
+            ("tool_call", r#"transfer_call({"name":"Sales"})"#),
+            ("tool_result", BUSY),
+            ("assistant", &*told),
+            ("user", "Support"),
+            ("assistant", ANNOUNCED),
+            ("tool_call", r#"transfer_call({"name":"Support"})"#),
+            ("tool_result", "Transferred."),
+        ]
+    );
+    assert_eq!((person.transfers(), person.is_commanded_to_end()), (2, false));
+}
+
+fn a_caller_comes_back_three_times(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    for (how, told) in [
+        (EndKind::NoAnswer, r#"Nobody has answered at "Sales"."#),
+        (EndKind::Failed, r#""Sales" could not be reached."#),
+        (EndKind::Busy, r#""Sales" is busy."#),
+    ] {
+        person.was_transferred();
+        is_back(&mut person, how);
+        assert_eq!(person.hears_anew(), format!("It says: Error: {told} The caller is back on the line."));
+        person.says("Sales");
+        assert_eq!(person.hears(), ANNOUNCED);
+    }
+    assert!(person.hears().contains("nobody has taken it three times"));
+    person.hang_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up"}));
+    assert_eq!(person.transfers(), 3);
+}
+
+fn who_hangs_up_while_it_rings_has_hung_up(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    person.over(EndKind::HungUp);
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
+    assert_eq!(texts(&call, "tool_result"), [""; 0]);
+    assert_eq!(person.other_ends(EndKind::Canceled, true), Instruction::HangUp);
+    assert!(!person.is_commanded_to_end());
+}
+
+/// The number's address for reports may not be entered at the carrier.
+fn who_hangs_up_as_it_stops_ringing_has_hung_up(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    assert_eq!(person.other_ends(EndKind::Canceled, true), Instruction::HangUp);
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
+    assert!(!person.is_commanded_to_end());
+}
+
+fn a_repeated_question_has_the_same_answer(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    let first = person.other_ends(EndKind::Busy, false);
+    assert!(matches!(first, Instruction::Connect { .. }), "{first:?}");
+    assert_eq!(person.other_ends(EndKind::Busy, false), first);
+    person.comes_back();
+    assert_eq!(person.hears_anew(), format!("It says: Error: {BUSY}"));
+    assert_eq!(person.transfers(), 1);
+    person.hang_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up"}));
+    assert_eq!(texts(&call, "tool_result"), [BUSY]);
+    assert_eq!(person.other_ends(EndKind::Busy, false), Instruction::HangUp, "the call is over");
+}
+
+fn what_came_of_it_may_be_known_before_the_answer(provider: &'static str) {
+    let desk = desk(provider);
+    for (behaviour, is_taken) in [(Behaviour::Late, true), (Behaviour::Late, false)] {
+        let (id, mut person) = desk.connected();
+        assert_eq!(person.hears(), GREETING);
+        person.transfers_are(behaviour);
+        person.says("Sales");
+        assert_eq!(person.hears(), ANNOUNCED);
+        person.was_transferred();
+        if is_taken {
+            person.other_answers();
+            desk.expect(&desk.over(&id), &json!({"ended_reason": "transferred"}));
+            continue;
+        }
+        is_back(&mut person, EndKind::Busy);
+        assert_eq!(person.hears_anew(), format!("It says: Error: {BUSY}"));
+        person.hang_up();
+        desk.expect(&desk.over(&id), &json!({"ended_reason": "user_hung_up"}));
+    }
+}
+
+fn a_caller_who_is_not_connected_again_is_lost(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    person.other_ends(EndKind::Busy, false);
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"ended_reason": "media_lost", "outcome": "failed", "fault": "carrier"}));
+    person.was_commanded_to_end();
+}
+
+fn a_call_that_rings_is_not_hung_up_by_request(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    desk.world.post(format!("/calls/{id}/hang-up"), json!({})).refused("unavailable");
+    is_back(&mut person, EndKind::Busy);
+    person.hears_anew();
+    desk.world.post(format!("/calls/{id}/hang-up"), json!({})).ok();
+    person.was_hung_up();
+    desk.expect(&desk.over(&id), &json!({"ended_reason": "hung_up_by_request"}));
+}
+
+/// Nobody has said that the other one has answered.
+fn those_who_have_talked_do_not_come_back(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    assert_eq!(person.other_ends(EndKind::HungUp, false), Instruction::HangUp);
+    is_transferred(&desk, &id, &person);
+}
+
+fn another_socket_opens_nothing(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = desk.connected();
+    let first = person.media_url().to_owned();
+    assert_eq!(person.hears(), GREETING);
+    person.says("Sales");
+    assert_eq!(person.hears(), ANNOUNCED);
+    person.was_transferred();
+    assert_eq!(person.try_media_socket(&first), Err(409), "while it rings");
+    is_back(&mut person, EndKind::Busy);
+    let second = person.media_url().to_owned();
+    for url in [&first, &second] {
+        assert_eq!(person.try_media_socket(url), Err(409), "a socket is opened once");
+    }
+    assert_eq!(person.hears_anew(), format!("It says: Error: {BUSY}"));
+    person.hang_up();
+    desk.over(&id);
+    assert_eq!(person.try_media_socket(&second), Err(409), "the call is over");
+}
+
+/// One call, one recording, in which the ringing is silence.
+fn who_comes_back_is_recorded_and_counted_once(provider: &'static str) {
+    let desk = desk(provider);
+    let (id, mut person) = asked_for(&desk, "Sales");
+    person.was_transferred();
+    std::thread::sleep(Duration::from_millis(2_000));
+    is_back(&mut person, EndKind::Busy);
+    person.hears_anew();
+    person.hang_up();
+    let call = desk.over(&id);
+    let duration_ms = call["duration_ms"].as_i64().unwrap();
+    let recording = &call["recording"];
+    assert!((recording["duration_ms"].as_i64().unwrap() - duration_ms).abs() <= 100, "{call}");
+    assert!(recording["missing_ms"].as_i64().unwrap_or(0) <= 200, "{call}");
+    let rows = call["transcript"].as_array().unwrap();
+    let starts: Vec<_> = rows.iter().map(|row| row["start_ms"].as_i64().unwrap()).collect();
+    assert!(starts.is_sorted() && starts[4] - starts[3] >= 2_000, "{call}");
+    assert_eq!(desk.calls().len(), 1);
 }

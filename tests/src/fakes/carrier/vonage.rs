@@ -132,7 +132,9 @@ impl VonageWire {
     fn instructed(&self, document: &Value) -> Result<Instruction, String> {
         Ok(match ncco::read(document)? {
             Ncco::Over => Instruction::HangUp,
-            Ncco::Dial { to, from, seconds } => Instruction::Dial { to, caller_id: from, seconds },
+            Ncco::Dial { to, from, seconds } => {
+                Instruction::Dial { to, caller_id: from, seconds, told: None }
+            }
             Ncco::Connect(leg) => {
                 self.remember(&leg);
                 Instruction::Connect { media_url: leg.uri, status_url: None }
@@ -231,7 +233,11 @@ impl Wire for VonageWire {
             CallEvent::Ended { how: EndKind::Failed, .. } => ("failed", Some("cannot_route"), Map::new()),
             CallEvent::Ended { how: EndKind::Canceled, .. } => ("cancelled", None, Map::new()),
             // The order contains the document, and the end contains the price.
-            CallEvent::Asked | CallEvent::Priced { .. } | CallEvent::Transferring { .. } => return None,
+            CallEvent::Asked
+            | CallEvent::Priced { .. }
+            | CallEvent::Transferring { .. }
+            | CallEvent::OtherAnswered { .. }
+            | CallEvent::OtherEnded { .. } => return None,
         };
         let mut body = json!({
             "headers": {},
