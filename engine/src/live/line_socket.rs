@@ -201,8 +201,7 @@ impl LineSocket<'_> {
         let socket = match self.presence.has_socket() {
             true => self.socket.receive(until_ms),
             false => {
-                let wait_ms = until_ms.saturating_sub(self.clock.now_ms()).max(0).unsigned_abs();
-                let waiting = self.clock.sleep(wait_ms);
+                let waiting = self.clock.sleep_until(until_ms);
                 Box::pin(async move {
                     waiting.await;
                     Received::Nothing

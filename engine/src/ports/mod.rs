@@ -136,6 +136,11 @@ pub trait Clock: Port {
     fn now_ms(&self) -> i64;
     /// Completes after `ms`. Dropping the future cancels the wait. A manual clock advances by `ms` and completes at once.
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()>;
+
+    /// Waits until this time, for whatever happens first. A manual clock does not advance by it.
+    fn sleep_until(&self, at_ms: i64) -> BoxFuture<'_, ()> {
+        self.sleep(at_ms.saturating_sub(self.now_ms()).max(0).unsigned_abs())
+    }
 }
 
 /// Unpredictable bytes (a seeded stream in tests).

@@ -175,9 +175,8 @@ impl RelayedSocket {
 impl Socket for RelayedSocket {
     fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
         Box::pin(async move {
-            let wait_ms = until_ms.saturating_sub(self.clock.now_ms()).max(0).unsigned_abs();
             let received = poll_fn(|context| self.poll_received(context));
-            match select(pin!(received), self.clock.sleep(wait_ms)).await {
+            match select(pin!(received), self.clock.sleep_until(until_ms)).await {
                 Either::Left((received, _)) => received,
                 Either::Right(_) => Received::Nothing,
             }

@@ -159,6 +159,10 @@ impl<'a> Change<'a> {
         }
         late_price::store(services, self.before, leg.clone(), call, self.now, &mut batch)?;
         batch.signal(call_id);
+        if self.before.rings() && leg.facts.end.is_some() {
+            // If its process has died, nobody waits any more.
+            leg.wake_job(self.now, &mut batch);
+        }
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));
