@@ -3,7 +3,7 @@
 //! `handshake` opens the call of a WebSocket request, `session` runs the conversation, `message` has the wire
 //! format, `call_journal` stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
 //! the calls of dead processes, and analyzes every call after its end. Simulation runs share `asking` and `tool_calls`.
-//! The host only provides the socket:
+//! The host only provides the socket ([`LiveSocket`]), also that of a caller who comes back to a conversation under way:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {
