@@ -168,7 +168,7 @@ fn a_kill_while_the_other_telephone_rings_ends_the_call_truthfully() {
         assert_eq!(phone.other_ends(EndKind::Busy, false), Instruction::HangUp);
     }
     for call in service.ended_calls(&server) {
-        let tells = ["twilio", "plivo"].contains(&call["provider"].as_str().unwrap_or_default());
+        let tells = ["twilio", "plivo", "vonage"].contains(&call["provider"].as_str().unwrap_or_default());
         let wanted = if tells { ("aborted", "platform") } else { ("transferred", "none") };
         assert_eq!((&call["ended_reason"], &call["fault"]), (&json!(wanted.0), &json!(wanted.1)), "{call:#}");
     }

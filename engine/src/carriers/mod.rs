@@ -90,8 +90,8 @@ pub trait Carrier: Port {
         false
     }
 
-    /// What a genuine request for [`Dial::back_url`] says; the error is as in [`Carrier::read`].
-    fn dial_ended(&self, _callback: &Callback<'_>) -> Result<DialEnd, String> {
+    /// What a genuine request for [`Dial::back_url`] says; `None` if nothing is known yet. The error is as in [`Carrier::read`].
+    fn dial_ended(&self, _callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
         Err("the carrier does not ask this".to_owned())
     }
 
@@ -419,7 +419,8 @@ mod tests {
         assert_eq!(plivo, dialing(r#" callerId="14155550100""#, "7200"));
         let ncco = json!([{
             "action": "connect", "endpoint": [{"type": "phone", "number": "4930123456"}],
-            "timeout": 60, "limit": 7_200, "from": "14155550100",
+            "timeout": 60, "limit": 7_200, "from": "14155550100", "eventType": "synchronous",
+            "eventUrl": ["https://voice.example.com/voice?call=t&back=1"], "eventMethod": "POST",
         }]);
         assert_eq!(serde_json::from_str::<Value>(&vonage).unwrap(), ncco);
         let [twilio, telnyx, plivo, vonage] = dialed(180, true);

@@ -190,8 +190,8 @@ impl Carrier for Plivo {
         true
     }
 
-    fn dial_ended(&self, callback: &Callback<'_>) -> Result<DialEnd, String> {
-        callbacks::dial_ended(callback)
+    fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        callbacks::dial_ended(callback).map(Some)
     }
 
     fn end(&self) -> Reply {

@@ -127,11 +127,11 @@ crate::words! {
     }
 }
 
-/// What came of a number that a call was connected to, as the carrier asks how to go on.
+/// What came of a number that a call was connected to; the carrier asks how to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialEnd {
-    /// The carrier's call id of our line.
-    pub carrier_call_id: String,
+    /// The carrier's call id of our line, where it says so.
+    pub carrier_call_id: Option<String>,
     /// Why nobody has taken the call; `None` if they have talked.
     pub untaken: Option<Untaken>,
     /// Whether our line is over, too: who was connected has hung up.

@@ -186,8 +186,8 @@ impl Carrier for Twilio {
         true
     }
 
-    fn dial_ended(&self, callback: &Callback<'_>) -> Result<DialEnd, String> {
-        reports::dial_ended(callback)
+    fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        reports::dial_ended(callback).map(Some)
     }
 
     fn end(&self) -> Reply {

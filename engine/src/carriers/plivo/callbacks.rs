@@ -67,7 +67,7 @@ pub(super) fn dial_ended(callback: &Callback<'_>) -> Result<DialEnd, String> {
         _ => return Err("DialStatus is missing or unknown".to_owned()),
     };
     let is_over = parameters.text("CallStatus") != "in-progress";
-    Ok(DialEnd { carrier_call_id: parameters.call()?, untaken, is_over })
+    Ok(DialEnd { carrier_call_id: Some(parameters.call()?), untaken, is_over })
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -45,7 +45,7 @@ pub fn dial_ended(callback: &Callback<'_>) -> Result<DialEnd, String> {
         other => return Err(format!("unknown DialCallStatus {}", quoted(other.unwrap_or_default()))),
     };
     let is_over = fields.get("CallStatus") != Some("in-progress");
-    Ok(DialEnd { carrier_call_id: call_sid(&fields)?.to_owned(), untaken, is_over })
+    Ok(DialEnd { carrier_call_id: Some(call_sid(&fields)?.to_owned()), untaken, is_over })
 }
 
 fn call_sid<'a>(fields: &'a Fields<'_>) -> Result<&'a str, String> {

@@ -155,8 +155,10 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
             return Ok(document);
         }
         if let Some(visit) = transfer::visit(&query) {
-            let ended = carrier.dial_ended(&callback).map_err(malformed)?;
-            return returned::answer(services, carrier, token, visit, &ended).await;
+            return match carrier.dial_ended(&callback).map_err(malformed)? {
+                Some(ended) => returned::answer(services, carrier, token, visit, &ended).await,
+                None => Ok(carrier.acknowledge()),
+            };
         }
     }
     let events = carrier.read(&callback).map_err(malformed)?;

@@ -11,6 +11,7 @@ use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
+use crate::storage::calls::{self, NewCall};
 use crate::storage::fault::{Fault, retry_stale};
 
 /// The document that the carrier goes on with, after the transfer with this number. A repeated request gets the same.
@@ -31,18 +32,29 @@ async fn go_on(
     visit: u32,
     ended: &DialEnd,
 ) -> Result<Reply, Fault> {
-    let reads = [Leg::select(&token.workspace_id, &token.call_id), conversation(services, token)];
-    let [leg, waiting] = services.read(reads).await?;
+    let CallToken { workspace_id, call_id } = token;
+    let reads = [
+        Leg::select(workspace_id, call_id),
+        conversation(services, token),
+        calls::select_for(workspace_id, call_id),
+    ];
+    let [leg, waiting, call] = services.read(reads).await?;
     let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
-    let is_ours = |leg: &Leg| leg.carrier_call_id.as_deref() == Some(&*ended.carrier_call_id);
+    let is_ours = |leg: &Leg| ended.carrier_call_id.is_none() || leg.carrier_call_id == ended.carrier_call_id;
     let Some(mut leg) = leg.filter(|leg| is_ours(leg) && !leg.is_over) else {
         return Ok(carrier.end());
     };
+    let call = call.first().map(|call| NewCall::read(call, workspace_id)).transpose()?;
+    let our_number = call.as_ref().and_then(NewCall::our_number).unwrap_or_default();
     let comes_back = !ended.is_over && ended.untaken.is_some() && Rows::first(&waiting).is_some();
     if !leg.rings() {
         // Answered before, unless the process has died since: then its socket is refused.
         let again = leg.facts.returns == visit && leg.facts.untaken == ended.untaken;
-        return if again && comes_back { connect(services, carrier, &leg) } else { Ok(carrier.end()) };
+        return if again && comes_back {
+            connect(services, carrier, &leg, our_number)
+        } else {
+            Ok(carrier.end())
+        };
     }
     if leg.facts.returns + 1 != visit {
         return Ok(carrier.end());
@@ -66,7 +78,7 @@ async fn go_on(
     // If its process has died.
     leg.wake_job(now, &mut batch);
     batch.write(services).await?;
-    if comes_back { connect(services, carrier, &leg) } else { Ok(carrier.end()) }
+    if comes_back { connect(services, carrier, &leg, our_number) } else { Ok(carrier.end()) }
 }
 
 /// A row, if a process holds the conversation.
@@ -89,7 +101,7 @@ fn caller_hung_up(leg: &mut Leg, now: Timestamp) {
 }
 
 /// Connects the caller to another media socket.
-fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg) -> Result<Reply, Fault> {
+fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg, our_number: &str) -> Result<Reply, Fault> {
     let visit = leg.facts.returns;
     let urls = CallUrls::new(services, leg.provider, &leg.workspace_id, &leg.call_id)?;
     let config = services.config();
@@ -98,7 +110,7 @@ fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg) -> Result<Repl
     let base = format!("{}{PATH}{}", socket_origin(&config.base_url), leg.provider.as_str());
     Ok(carrier.answer(&Connect {
         carrier_call_id: leg.carrier_call_id.as_deref().unwrap_or_default(),
-        our_number: "",
+        our_number,
         media_url: &format!("{base}/media/{token}"),
         status_url: &urls.status,
         command_id: &command_id(&leg.call_id, &format!("back {visit}")),

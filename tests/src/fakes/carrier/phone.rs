@@ -411,7 +411,12 @@ impl Phone {
         let reply = reply?;
         let content_type =
             reply.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        self.instruction = Some(self.server.wire().instruction(reply.status, content_type, &reply.body));
+        // An event needs no document: then the one that it is about goes on.
+        let goes_on = matches!(event, CallEvent::OtherEnded { .. }) && reply.body.is_empty();
+        self.instruction = Some(match goes_on {
+            true => Ok(Instruction::HangUp),
+            false => self.server.wire().instruction(reply.status, content_type, &reply.body),
+        });
         let status = reply.status;
         self.announced = Some(reply);
         self.follow();
