@@ -51,7 +51,7 @@ def tampered(sample):
     if sample["method"] == "POST":
         yield "value", {"params": {**params, "CallStatus": "ringin"}}
         yield "more", {"params": {**params, "Digits": "1"}}
-        yield "less", {"params": {name: value for name, value in params.items() if name != "Event"}}
+        yield "less", {"params": {name: value for name, value in params.items() if name != "CallUUID"}}
         yield "method", {"method": "GET"}
     else:
         yield "value", {"url": changed_query(sample["url"], lambda pairs: [(n, v + "1") for n, v in pairs])}

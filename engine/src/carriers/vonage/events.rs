@@ -201,6 +201,34 @@ mod tests {
     }
 
     #[test]
+    fn what_came_of_the_other_leg_is_read() {
+        let headers =
+            HeaderMap::from_iter([(http::header::CONTENT_TYPE, "application/json".parse().unwrap())]);
+        let ended = |status: &str| {
+            let body = event(status).to_string();
+            let url = "https://voice.example.com/carriers/vonage/voice?call=t&back=1";
+            let body = body.as_bytes();
+            dial_ended(&Callback { method: "POST", url, headers: &headers, body, now_ms: 0 }).unwrap()
+        };
+        for (status, untaken) in [
+            ("answered", None),
+            ("completed", None),
+            ("busy", Some(Untaken::Busy)),
+            ("timeout", Some(Untaken::NoAnswer)),
+            ("unanswered", Some(Untaken::NoAnswer)),
+            ("failed", Some(Untaken::Failed)),
+            ("rejected", Some(Untaken::Failed)),
+            ("cancelled", Some(Untaken::Failed)),
+        ] {
+            let is_over = status == "cancelled";
+            assert_eq!(ended(status), Some(DialEnd { carrier_call_id: None, untaken, is_over }), "{status}");
+        }
+        for status in ["started", "ringing", "human", "machine", "something_new"] {
+            assert_eq!(ended(status), None);
+        }
+    }
+
+    #[test]
     fn parses_an_incoming_call() {
         let expected = CarrierEvent::Incoming(IncomingCall {
             carrier_call_id: UUID.to_owned(),
