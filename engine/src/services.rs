@@ -104,8 +104,8 @@ impl Services {
         &self.inner.live_places
     }
 
-    /// A host whose conversations share processors tells every [`LATENESS_TICK_MS`] by how much its timer was late: so late is the
-    /// audio of its conversations, too.
+    /// A host whose conversations share processors tells by how much its timer was late, every
+    /// [`crate::base::limits::LATENESS_TICK_MS`]: so late is the audio of its conversations, too.
     pub fn note_lateness(&self, late_ms: i64) {
         self.inner.lateness.note(self.ports().clock.now_ms(), late_ms);
     }

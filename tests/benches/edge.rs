@@ -7,15 +7,17 @@
 //! on its own socket (`tests/worker/bench/serve.mjs`), and get the same load in short turns.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a benchmark")]
 #![allow(missing_docs, reason = "a program, not a library")]
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::{Child, Command, ExitCode, Stdio};
+#[path = "support/workerd.rs"]
+mod workerd;
+
+use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sidetone_tests::compare::compare;
 use sidetone_tests::load::{Load, requests};
 use sidetone_tests::process::{Client, bootstrap_key};
+use workerd::Workerd;
 
 const ASSISTANTS: usize = 50;
 const CONNECTIONS: usize = 16;
@@ -29,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let key = bootstrap_key(1);
-    let workerd = Workerd::start(&key);
+    let workerd = Workerd::start(&[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
     let paths = fill(&mut Client::new(workerd.ours, &key));
     check_same(&workerd, &key, &paths);
 
@@ -56,41 +58,6 @@ fn main() -> ExitCode {
     match std::env::var("SIDETONE_BENCH_ENFORCE").as_deref() {
         Ok("1") if !holds => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
-    }
-}
-
-/// Both Workers.
-struct Workerd {
-    ours: SocketAddr,
-    bare: SocketAddr,
-    pid: u32,
-    script: Child,
-}
-
-impl Workerd {
-    fn start(key: &str) -> Self {
-        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/worker/bench/serve.sh"))
-            .env("SIDETONE_BOOTSTRAP_KEYS", key)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the script starts");
-        let mut line = String::new();
-        let stdout = script.stdout.take().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("the script prints its URLs");
-        let said: Value = serde_json::from_str(&line).expect("both Workers start");
-        let address =
-            |name: &str| said[name].as_str().and_then(|text| text.parse().ok()).expect("an address");
-        let pid = said["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).expect("a process id");
-        Self { ours: address("ours"), bare: address("bare"), pid, script }
-    }
-}
-
-impl Drop for Workerd {
-    fn drop(&mut self) {
-        // The script ends when its standard input closes.
-        drop(self.script.stdin.take());
-        let _ = self.script.wait();
     }
 }
 

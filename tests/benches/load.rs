@@ -4,7 +4,7 @@
 //! The release binary runs in its own process. This process plays the carrier (Twilio's media streams: a frame every 20 ms in
 //! both directions, of every call), callers who speak every eight seconds, and a server for transcription, model and voice that
 //! answers each request after 100 ms. Both share the machine's cores, and what this process takes of them has a column of its
-//! own. Beside the service, the same callers talk with one worker of Pipecat.
+//! own. Beside the service, the same callers talk with one worker of Pipecat and one of rustvani.
 //!
 //! Our share of a turn is what remains between the transcriber's answer and the first audio on the line. A frame of the answer
 //! is due at the carrier when the frame before it was played, and the first one when the provider of the voice had handed it
@@ -19,6 +19,8 @@ mod desk;
 mod line;
 #[path = "support/speech_stand_in.rs"]
 mod speech_stand_in;
+#[path = "support/workerd.rs"]
+mod workerd;
 #[path = "load/workers.rs"]
 mod workers;
 
@@ -34,14 +36,16 @@ use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::speech::tone::ToneEncoder;
 use speech_stand_in::StandIn;
-use workers::{Other, Sidetone, Voices, Worker};
+use workers::{Edge, Other, Sidetone, Voices, Worker};
 
 const CALLS: usize = 1_000;
 /// Where the bounds are missed with so many calls, because callers and service share the cores: the share of them that is tried
 /// next, in percent.
 const FEWER: [usize; 5] = [80, 65, 50, 40, 30];
 /// Calls of another framework's worker, until it is late.
-const OTHERS_CALLS: [usize; 8] = [1, 5, 10, 15, 20, 25, 30, 40];
+const OTHERS_CALLS: [usize; 12] = [1, 5, 10, 15, 20, 25, 30, 40, 60, 100, 150, 200];
+/// Calls at the edge: an isolate has one thread, and the platform spreads calls over isolates.
+const EDGE_CALLS: usize = 20;
 const SHARE_P99_MS: f64 = 100.0;
 const LATE_PERCENT: f64 = 0.1;
 const CPU_S_PER_CALL_MINUTE: f64 = 0.1;
@@ -58,8 +62,14 @@ const TAKES_ALL: (&str, &str) = ("SIDETONE_LATE_PERCENT", "100");
 type Kind = (&'static str, fn(Option<usize>) -> bool);
 
 /// What can be played.
-const KINDS: [Kind; 4] =
-    [("tone", tone), ("providers", providers), ("overload", overload), ("pipecat", pipecat)];
+const KINDS: [Kind; 6] = [
+    ("tone", tone),
+    ("providers", providers),
+    ("overload", overload),
+    ("edge", edge),
+    ("pipecat", pipecat),
+    ("rustvani", rustvani),
+];
 
 fn main() -> ExitCode {
     if !std::env::args().any(|word| word == "--bench") {
@@ -136,6 +146,24 @@ fn overload(calls: Option<usize>) -> bool {
     measured.declined > 0 && measured.late_percent() <= LATE_PERCENT
 }
 
+/// The Worker in workerd, where each call is a Durable Object. What workerd stores for D1 and R2 is in its CPU.
+fn edge(calls: Option<usize>) -> bool {
+    if !workerd::is_built() {
+        println!("the edge is left out: `.ci/worker` has not built the Worker");
+        return true;
+    }
+    let calls = calls.unwrap_or(EDGE_CALLS);
+    let mut all_kept = true;
+    for (name, voices) in [("edge, builtin/tone", Voices::Tone), ("edge, providers", Voices::Provider)] {
+        let stand_in = Arc::new(StandIn::start(usize::MAX));
+        let worker: Arc<dyn Worker> = Arc::new(Edge::start(&stand_in, voices, calls + WARM_UP_CALLS));
+        let measured = warmed_up(&worker, &stand_in, || speech(voices), Plan::steady(calls));
+        row(name, &measured);
+        all_kept &= measured.errors == 0 && measured.late_percent() <= LATE_PERCENT;
+    }
+    all_kept
+}
+
 fn sidetone(voices: Voices, plan: Plan, settings: &[(&'static str, &str)]) -> Measured {
     let stand_in = Arc::new(StandIn::start(usize::MAX));
     let worker: Arc<dyn Worker> =
@@ -187,6 +215,26 @@ fn pipecat(calls: Option<usize>) -> bool {
         command.arg(here.join("benches/load/pipecat_worker.py"));
         command
     });
+    true
+}
+
+/// One process of rustvani, likewise. It is no part of the workspace.
+fn rustvani(calls: Option<usize>) -> bool {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/load/rustvani_worker");
+    let program = std::env::current_exe().expect("this program has a path");
+    let target = program.ancestors().nth(3).expect("benchmarks are in target/release/deps").join("rustvani");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--release", "--locked", "--target-dir"]).arg(&target);
+    // Models that its build would fetch from the network, and that this pipeline does not use, are missing then.
+    cargo
+        .arg("--manifest-path")
+        .arg(here.join("Cargo.toml"))
+        .env("RUSTVANI_CACHE_DIR", target.join("models"));
+    if !cargo.status().is_ok_and(|status| status.success()) {
+        println!("rustvani is left out: it does not build");
+        return true;
+    }
+    others("rustvani", calls, || Command::new(target.join("release/rustvani-worker")));
     true
 }
 

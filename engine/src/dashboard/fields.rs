@@ -75,8 +75,11 @@ fn not_a_number(schema: &Value, body: &mut Map<String, Value>, name: &str) -> Op
     Some(FieldProblem::new(name, message))
 }
 
-/// Joins the columns of lists of objects, such as `evaluations[].kind`, to lists, as JSON. A row whose first column is empty
-/// is left out.
+/// The value of a first column that says that its row is left out.
+pub(super) const LEFT_OUT: &str = "-";
+
+/// Joins the columns of lists of objects, such as `evaluations[].kind`, to lists, as JSON. An empty row is
+/// left out, and one whose first column says so.
 pub(super) fn folded(fields: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut rest = Vec::with_capacity(fields.len());
     let mut lists: Vec<(String, Vec<Map<String, Value>>)> = Vec::new();
@@ -99,7 +102,9 @@ pub(super) fn folded(fields: Vec<(String, String)>) -> Vec<(String, String)> {
             row.insert(field.to_owned(), value.replace("\r\n", "\n").into());
         }
     }
-    let is_filled = |row: &Map<String, Value>| row.values().next().is_some_and(|first| first != "");
+    let is_filled = |row: &Map<String, Value>| {
+        row.values().next().is_some_and(|first| first != LEFT_OUT) && row.values().any(|value| value != "")
+    };
     rest.extend(lists.into_iter().map(|(list, rows)| {
         let rows = rows.into_iter().filter(is_filled).map(Value::Object).collect();
         (list, Value::Array(rows).to_string())
@@ -262,15 +267,19 @@ mod tests {
             ("name", "Saturday"),
             ("evaluations[].kind", "transcript"),
             ("evaluations[].includes", "at\r\nten"),
-            ("evaluations[].kind", ""),
+            ("evaluations[].kind", LEFT_OUT),
             ("evaluations[].includes", "left out"),
+            ("evaluations[].kind", ""),
+            ("evaluations[].includes", ""),
+            ("evaluations[].kind", ""),
+            ("evaluations[].includes", "kept"),
             ("evaluations[].kind", "judge"),
             ("evaluations[].includes", ""),
             ("other[].kind", ""),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let folded = folded(fields);
-        let evaluations = r#"[{"kind":"transcript","includes":"at\nten"},{"kind":"judge","includes":""}]"#;
+        let evaluations = r#"[{"kind":"transcript","includes":"at\nten"},{"kind":"","includes":"kept"},{"kind":"judge","includes":""}]"#;
         let expected = [("name", "Saturday"), ("evaluations", evaluations), ("other", "[]")];
         assert_eq!(folded, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

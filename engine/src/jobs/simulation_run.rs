@@ -188,7 +188,9 @@ async fn room(
     let stored = Stored { id: row.str("assistant")?, bytes: bytes("assistant_bytes")? };
     let assistant = assistants::of_run(services, &job.workspace_id, stored, &mut admission).await?;
     let Some(assistant) = assistant else { return Ok(None) };
-    let is_recorded =
-        run.mode == RunMode::Voice && !Talking::from(&**assistant).is_tone() && assistant.record;
-    Ok((!is_recorded || admission.fits_recording(services, RATE)).then_some((admission, assistant)))
+    let talking = Talking::from(&**assistant);
+    let is_held = run.mode == RunMode::Voice && !talking.is_tone();
+    let fits = (!(is_held && assistant.record) || admission.fits_recording(services, RATE))
+        && (!(is_held && talking.is_realtime()) || admission.fits_spoken_answers(RATE));
+    Ok(fits.then_some((admission, assistant)))
 }

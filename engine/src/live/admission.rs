@@ -6,7 +6,7 @@ use crate::base::fair_pool::{Kept, Share};
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
     CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX, MEMORY_KEPT_FOR_LIVE_PERCENT,
-    TRANSCRIPT_INCLUDED_BYTES, TRANSCRIPT_MEMORY_PER_BYTE,
+    REALTIME_AUDIO_MS_MAX, TRANSCRIPT_INCLUDED_BYTES, TRANSCRIPT_MEMORY_PER_BYTE,
 };
 use crate::services::Services;
 use crate::speech::audio::Rate;
@@ -71,6 +71,14 @@ impl Admission {
         self.fits(ms * u64::from(rate.hz()) / 1_000 * FRAME_BYTES)
     }
 
+    /// Whether the conversation may have answers of a model that hears and speaks: their audio comes faster than it is played,
+    /// and counts for it.
+    #[must_use]
+    pub(crate) fn fits_spoken_answers(&mut self, rate: Rate) -> bool {
+        let samples = REALTIME_AUDIO_MS_MAX.unsigned_abs() * u64::from(rate.hz()) / 1_000;
+        self.fits(samples * size_of::<i16>() as u64)
+    }
+
     /// Counts what the conversation grows by.
     pub(crate) fn growth(&self) -> Growth {
         Growth(self.memory.nothing())
@@ -106,9 +114,7 @@ pub(crate) fn admit(services: &Services, workspace_id: &WorkspaceId, starter: St
 
 /// The refusal of a telephone call while this process is late.
 pub(crate) fn late() -> Error {
-    let mut error = Error::new(Code::Unavailable, LATE);
-    error.retry_after_s = Some(10);
-    error
+    not_now(LATE)
 }
 
 const LATE: &str =
@@ -125,7 +131,15 @@ pub(crate) fn refusal(services: &Services, workspace_id: &WorkspaceId) -> Option
 
 /// The refusal of a browser test.
 pub(crate) fn no_room() -> Error {
-    let message = "Too many conversations are open at the moment. Try again soon; the token is still valid.";
+    not_now("Too many conversations are open at the moment. Try again soon; the token is still valid.")
+}
+
+/// The refusal of a spoken browser test while this process is late.
+pub(crate) fn late_for_a_test() -> Error {
+    not_now(format!("{LATE} Try again soon; the token is still valid."))
+}
+
+fn not_now(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     let mut error = Error::new(Code::Unavailable, message);
     error.retry_after_s = Some(10);
     error

@@ -6,7 +6,7 @@ use http::{Method, Response, header};
 use serde_json::json;
 
 use super::accepted::LiveSocket;
-use super::admission::{Admission, Starter, admit, no_room};
+use super::admission::{Admission, Starter, admit, late_for_a_test, no_room};
 use super::assistants::{self, Lookup};
 use super::browser_line::{self, BrowserLine};
 use super::call_journal;
@@ -259,7 +259,7 @@ async fn may_open(
     let talking = Talking { pipeline_mode, model, voice, transcriber: row.str("transcriber")? };
     let is_spoken = audio.has_voice(services, talking);
     if is_spoken && services.is_late() {
-        return Err(no_room().into());
+        return Err(late_for_a_test().into());
     }
     // In a written conversation no voice is asked.
     let voice = if is_spoken { voice } else { TONE };
@@ -274,6 +274,9 @@ async fn may_open(
     // Only now, so that a question holds nothing while it reads.
     let mut admission = admit(services, workspace_id, Starter::Browser).ok_or_else(no_room)?;
     if is_spoken && row.flag("record")? && !admission.fits_recording(services, browser_line::RATE) {
+        return Err(no_room().into());
+    }
+    if is_spoken && talking.is_realtime() && !admission.fits_spoken_answers(browser_line::RATE) {
         return Err(no_room().into());
     }
     Ok(Opening { version, is_spoken, reservation, subscribers, admission })

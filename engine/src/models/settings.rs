@@ -112,12 +112,29 @@ pub struct Endpoint {
 }
 
 impl ModelProvider {
-    /// Whether a model of this name hears and speaks. OpenAI's say so in their names; other servers know theirs.
+    /// Whether a model (`provider/name`) hears and speaks. OpenAI's say so in their names, also behind another address; other
+    /// servers know theirs.
     #[must_use]
-    pub fn is_realtime(&self, name: &str) -> bool {
-        let is_openai = self.endpoint.as_ref().is_some_and(|endpoint| endpoint.base_url == OPENAI_BASE_URL);
-        self.realtime_url.is_some() && (!is_openai || name.contains("realtime") || name.contains("audio"))
+    pub fn is_realtime(&self, model: &str) -> bool {
+        self.realtime_url.is_some() && (!is_openais(model) || speaks(model))
     }
+
+    /// Whether a model (`provider/name`) writes.
+    #[must_use]
+    pub fn is_written(&self, model: &str) -> bool {
+        !(is_openais(model) && speaks(model))
+    }
+}
+
+/// Whether a model (`provider/name`) has a name of OpenAI's.
+fn is_openais(model: &str) -> bool {
+    model.rsplit('/').next().is_some_and(|name| name.starts_with("gpt-"))
+}
+
+/// Whether OpenAI's name says that the model hears and speaks. Some of these only write down what they hear, or translate it.
+fn speaks(model: &str) -> bool {
+    let is_other = ["whisper", "transcribe", "translate"].iter().any(|other| model.contains(other));
+    model.contains("realtime") && !is_other
 }
 
 /// The operator's settings for one model; all are optional.
@@ -367,14 +384,19 @@ mod tests {
         };
         let known = openai(&[]).unwrap();
         assert_eq!(known.realtime_url.as_deref(), Some("https://api.openai.com/v1"));
-        assert!(known.is_realtime("openai/gpt-realtime-2.1") && !known.is_realtime("openai/gpt-5"));
+        assert!(known.is_realtime("openai/gpt-realtime-2.1") && !known.is_written("openai/gpt-realtime-2.1"));
+        for other in ["gpt-5", "gpt-audio", "gpt-4o-audio-preview", "gpt-realtime-whisper"] {
+            assert!(!known.is_realtime(&format!("openai/{other}")), "{other}");
+        }
         let own = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "wss://rt.example/v1/realtime/")]).unwrap();
         assert_eq!(own.realtime_url.as_deref(), Some("https://rt.example/v1/realtime"));
         let wrong = openai(&[("SIDETONE_OPENAI_REALTIME_URL", "ftp://rt.example")]).unwrap_err();
         assert_eq!(wrong.name, "SIDETONE_OPENAI_REALTIME_URL");
         let text = r#"{"a": {"base_url": "http://a.example", "realtime_url": "ws://a.example/rt"}, "b": {"base_url": "http://b.example"}}"#;
         let further = providers(&[("SIDETONE_PROVIDERS", text)]).unwrap();
-        assert!(further["a"].is_realtime("a/anything") && !further["b"].is_realtime("b/realtime"));
+        assert!(!further["a"].is_realtime("a/gpt-5"), "OpenAI's, behind another address");
+        assert!(further["a"].is_realtime("a/anything") && further["a"].is_written("a/anything"));
+        assert!(!further["b"].is_realtime("b/realtime"));
     }
 
     fn models(text: &str) -> Result<BTreeMap<String, ModelSettings>, SettingError> {

@@ -45,13 +45,21 @@ fn check_mode(mode: RunMode, assistant: &AssistantSnapshot, config: &Config) -> 
     if mode == RunMode::Chat {
         return Ok(());
     }
-    let hears = config.transcriber_of(Talking::from(assistant));
-    hears.map(drop).map_err(|why| {
+    let talking = Talking::from(assistant);
+    config.transcriber_of(talking).map_err(|why| {
         let message = format!(
             "the assistant cannot talk on a line: {why}. Voice runs need the voice `{TONE}`, or one of a configured provider"
         );
         Error::field("mode", message)
-    })
+    })?;
+    let voice = simulated::callers_voice(config, assistant);
+    if talking.is_tone() || config.speech.speaker(voice).is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "the simulated caller has no voice: `{voice}` is none of a configured provider. Give the assistant one, or set SIDETONE_DEFAULT_VOICE"
+    );
+    Err(Error::field("mode", message))
 }
 
 /// Whether a run may cost money.

@@ -108,15 +108,25 @@ fn described<'a, S>(
     all.iter().filter(move |(name, _)| provider_of(name) == Some(provider))
 }
 
+fn modes(cascading: bool, realtime: bool) -> Vec<PipelineMode> {
+    let cascading = cascading.then_some(PipelineMode::Cascading);
+    cascading.into_iter().chain(realtime.then_some(PipelineMode::Realtime)).collect()
+}
+
 async fn rates(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     context.authenticate().await?;
-    let speech = &context.services.config().speech;
+    let config = context.services.config();
+    let speech = &config.speech;
+    // Whether it has models that speak with its voices.
+    let speaks = |provider: &str| {
+        config.catalog.providers.get(provider).is_some_and(|provider| provider.realtime_url.is_some())
+    };
     let rate = |provider: &str, voice: &str, microusd_per_1k_chars| TtsRate {
         voice: voice.to_owned(),
         provider: provider.to_owned(),
         microusd_per_1k_chars,
         languages: if provider == BUILTIN { vec!["*"] } else { Vec::new() },
-        pipeline_modes: vec![PipelineMode::Cascading],
+        pipeline_modes: modes(true, voice == TONE || speaks(provider)),
     };
     let mut rates = vec![rate(BUILTIN, BROWSER, Some(0)), rate(BUILTIN, TONE, Some(0))];
     for name in speech.providers.keys() {
@@ -138,7 +148,7 @@ async fn transcription_rates(context: &mut Context, input: &Input) -> Result<Out
         provider: provider.to_owned(),
         default: transcriber == default && provider != BUILTIN,
         microusd_per_minute,
-        pipeline_modes: vec![PipelineMode::Cascading],
+        pipeline_modes: modes(true, transcriber == TONE),
     };
     let mut rates = vec![rate(BUILTIN, TONE, Some(0))];
     for (name, _) in speech.providers.iter().filter(|(_, provider)| provider.can_hear()) {
@@ -159,14 +169,13 @@ async fn models(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let config = context.services.config();
     let mut models = Vec::new();
     for (name, provider) in &config.catalog.providers {
-        let mut pipeline_modes = vec![PipelineMode::Cascading];
-        if provider.realtime_url.is_some() || provider.endpoint.is_none() {
-            pipeline_modes.push(PipelineMode::Realtime);
-        }
         let model = |model: &str, settings: &ModelSettings| Model {
             model: model.to_owned(),
             provider: name.clone(),
-            pipeline_modes: pipeline_modes.clone(),
+            pipeline_modes: modes(
+                provider.is_written(model),
+                provider.is_realtime(model) || provider.endpoint.is_none(),
+            ),
             default: config.default_model == model,
             input_microusd_per_1m_tokens: settings.input_microusd_per_1m_tokens,
             output_microusd_per_1m_tokens: settings.output_microusd_per_1m_tokens,

@@ -1,4 +1,5 @@
 //! A line that the assistant speaks: its text in parts, the audio of each, and how much of the text was heard.
+use super::audio::Rate;
 use super::heard_text::{SpokenPart, estimated_ms, heard_text};
 use super::player::LineProgress;
 use super::sentence_cutter::SentenceCutter;
@@ -15,12 +16,15 @@ pub struct SpokenLine {
     pub is_wordless: bool,
     /// Whether it was given to its voice a second time.
     pub is_tried_again: bool,
+    /// Whether its voice failed before all of its audio was there.
+    pub is_broken_off: bool,
     /// Empty if the text passes evenly with the audio.
     parts: Vec<SpokenPart>,
     words: Vec<WordTime>,
     /// How many of the words the audio has reached.
     reached: usize,
-    /// The audio so far, in ms.
+    /// The audio so far, in samples of its voice and in ms.
+    samples: usize,
     audio_ms: i64,
     /// Characters of a text without parts, and whether one of them is a letter or a digit.
     even_chars: usize,
@@ -36,9 +40,11 @@ impl SpokenLine {
             id,
             is_wordless: false,
             is_tried_again: false,
+            is_broken_off: false,
             parts: Vec::new(),
             words: Vec::new(),
             reached: 0,
+            samples: 0,
             audio_ms: 0,
             even_chars: 0,
             has_even_words: false,
@@ -90,8 +96,15 @@ impl SpokenLine {
         self.audio_ms > 0
     }
 
+    /// The line has so many samples more. What they have of a further ms counts with the next ones.
+    pub fn add_samples(&mut self, samples: usize, rate: Rate) {
+        let before_ms = rate.ms_of(self.samples);
+        self.samples += samples;
+        self.add_audio(rate.ms_of(self.samples) - before_ms);
+    }
+
     /// The line has this much more audio.
-    pub fn add_audio(&mut self, ms: i64) {
+    fn add_audio(&mut self, ms: i64) {
         self.audio_ms += ms;
         let before: i64 = self.parts.iter().filter(|part| part.is_complete).map(|part| part.audio_ms).sum();
         if let Some(part) = self.parts.iter_mut().find(|part| !part.is_complete) {
@@ -137,7 +150,12 @@ impl SpokenLine {
     #[must_use]
     pub fn heard_permille(&self, progress: Option<LineProgress>) -> u32 {
         let Some(progress) = progress else { return 0 };
+        let is_silent = self.has_even_words && self.audio_ms == 0;
+        if is_silent {
+            return 0;
+        }
         if progress.is_complete
+            && !self.is_broken_off
             && progress.heard_ms >= progress.audio_ms
             && self.parts.iter().all(|part| part.is_complete)
         {
@@ -145,7 +163,8 @@ impl SpokenLine {
         }
         if self.parts.is_empty() {
             // More audio is to come, however much there is.
-            let expected_ms = if progress.is_complete { 0 } else { estimated_ms(self.even_chars) };
+            let is_whole = progress.is_complete && !self.is_broken_off;
+            let expected_ms = if is_whole { 0 } else { estimated_ms(self.even_chars) };
             let permille = progress.heard_ms * 1_000 / progress.audio_ms.max(expected_ms).max(1);
             return u32::try_from(permille).unwrap_or(0).min(1_000);
         }
@@ -176,6 +195,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_line_of_a_model_that_speaks_was_heard_as_far_as_it_sounded() {
+        let heard = |line: &SpokenLine, ms| {
+            let progress =
+                LineProgress { line: 1, heard_ms: ms, audio_ms: ms, is_complete: true, heard_until_ms: None };
+            line.heard_permille(Some(progress))
+        };
+        let mut line = SpokenLine::new(1);
+        line.add_even_text("We are closed on Sunday. ");
+        assert_eq!(heard(&line, 0), 0, "no sound was made");
+        // Pieces that are shorter than a ms.
+        for _ in 0..100 {
+            line.add_samples(4, Rate::Khz8);
+        }
+        assert_eq!(heard(&line, 50), 1_000);
+        line.is_broken_off = true;
+        assert!((1..500).contains(&heard(&line, 50)), "{}", heard(&line, 50));
+    }
+
+    #[test]
     fn words_whose_audio_never_came_were_not_heard() {
         let mut line = SpokenLine::new(1);
         let text = "We open at ten.";
@@ -187,9 +225,9 @@ mod tests {
                 LineProgress { line: 1, heard_ms: ms, audio_ms: ms, is_complete: true, heard_until_ms: None };
             line.heard_permille(Some(progress)) as usize * text.len() / 1_000
         };
-        line.add_audio(600);
+        line.add_samples(4_800, Rate::Khz8);
         assert_eq!(heard(&line, 600), "We open".len());
-        line.add_audio(400);
+        line.add_samples(3_200, Rate::Khz8);
         assert_eq!(heard(&line, 1_000), text.len());
     }
 }

@@ -464,9 +464,8 @@ impl Voice {
             let samples = resampler.push(samples);
             self.player.add_audio(line, &samples);
         }
-        let ms = rate.ms_of(samples.len());
         self.unvoiced_lines = 0;
-        self.with_line(line, |line| line.add_audio(ms));
+        self.with_line(line, |line| line.add_samples(samples.len(), rate));
     }
 
     /// All audio of a line has arrived.

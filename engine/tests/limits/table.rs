@@ -306,6 +306,10 @@ fn models_and_events() -> Vec<Limit> {
         most("tokens of an answer of a realtime model", count(REALTIME_REPLY_TOKENS_MAX)),
         most("audio of an answer of a realtime model", duration(REALTIME_AUDIO_MS_MAX.unsigned_abs())),
         most("a realtime model sends nothing of an answer", duration(REALTIME_RESPONSE_MS.unsigned_abs())),
+        most(
+            "pauses of an answer of a realtime model, together",
+            duration(REALTIME_PAUSES_MS_MAX.unsigned_abs()),
+        ),
         most("a session of a realtime model", duration(REALTIME_SESSION_MS.unsigned_abs())),
         most("knowledge that a realtime model gets", bytes(REALTIME_KNOWLEDGE_BYTES_MAX)),
         most("text of an answer", bytes(MODEL_TEXT_BYTES_MAX)),

@@ -1,5 +1,5 @@
 //! The processes under load: the service, and another framework's worker.
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -7,10 +7,11 @@ use sidetone_tests::fakes::carrier::twilio::TwilioWire;
 use sidetone_tests::fakes::carrier::{
     Carriers, EndKind, OpenError, Phone, PhoneCall, Wire, WireMessage, handshake,
 };
-use sidetone_tests::process::{Folder, Server, bootstrap_key};
+use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
 
 use crate::desk;
 use crate::speech_stand_in::{StandIn, term};
+use crate::workerd::Workerd;
 
 /// A process that answers calls.
 pub trait Worker: Send + Sync {
@@ -64,15 +65,19 @@ impl Sidetone {
         settings.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let server = Server::start(&folder.path().join("data"), &settings);
-        Carriers::shared().serve(server.address());
-        let mut client = server.connect(&key);
-        desk::desk(&mut client, calls);
-        for call in 0..calls {
-            let made = client.expect(201, "POST", "/assistants", Some(&assistant(call, voices)));
-            let binding = json!({"assistant_id": made["id"], "provider": "twilio"});
-            client.expect(200, "PUT", &format!("/numbers/{}", number(call)), Some(&binding));
-        }
+        furnish(server.address(), server.connect(&key), voices, calls);
         Self { server, key, _folder: folder }
+    }
+}
+
+/// Creates the assistants and numbers, and lets the carriers call there.
+fn furnish(address: SocketAddr, mut client: Client, voices: Voices, calls: usize) {
+    Carriers::shared().serve(address);
+    desk::desk(&mut client, calls);
+    for call in 0..calls {
+        let made = client.expect(201, "POST", "/assistants", Some(&assistant(call, voices)));
+        let binding = json!({"assistant_id": made["id"], "provider": "twilio"});
+        client.expect(200, "PUT", &format!("/numbers/{}", number(call)), Some(&binding));
     }
 }
 
@@ -101,19 +106,7 @@ impl Worker for Sidetone {
     }
 
     fn answer(&self, call: usize) -> Option<Answered> {
-        let carrier = Carriers::shared().get("twilio");
-        let mut phone = carrier.call(&format!("+4477{call:06}7"), &number(call));
-        if !phone.is_wanted() {
-            return None;
-        }
-        phone.pick_up();
-        // The service may decline it here, too.
-        let (socket, opening) = match phone.bare_socket() {
-            Ok(open) => open,
-            Err(OpenError::Refused(..)) => return None,
-            Err(OpenError::Broken(error)) => panic!("call {call}: {error}"),
-        };
-        Some(Answered { socket, opening: opening.into_iter().map(text).collect(), phone: Some(phone) })
+        by_phone(call)
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -126,6 +119,49 @@ impl Worker for Sidetone {
             .into_iter()
             .chain(log.lines().filter(complaints).take(5).map(str::to_owned))
             .collect()
+    }
+}
+
+/// A call of somebody to the number of an assistant.
+fn by_phone(call: usize) -> Option<Answered> {
+    let carrier = Carriers::shared().get("twilio");
+    let mut phone = carrier.call(&format!("+4477{call:06}7"), &number(call));
+    if !phone.is_wanted() {
+        return None;
+    }
+    phone.pick_up();
+    // The service may decline it here, too.
+    let (socket, opening) = match phone.bare_socket() {
+        Ok(open) => open,
+        Err(OpenError::Refused(..)) => return None,
+        Err(OpenError::Broken(error)) => panic!("call {call}: {error}"),
+    };
+    Some(Answered { socket, opening: opening.into_iter().map(text).collect(), phone: Some(phone) })
+}
+
+/// The Worker in workerd, with an assistant and a number for each call.
+pub struct Edge(Workerd);
+
+impl Edge {
+    pub fn start(stand_in: &StandIn, voices: Voices, calls: usize) -> Self {
+        let key = bootstrap_key(5);
+        let mut settings = stand_in.settings();
+        settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
+        settings.push(("SIDETONE_LATE_PERCENT", "100".to_owned()));
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let workerd = Workerd::start(&settings);
+        furnish(workerd.ours, Client::new(workerd.ours, &key), voices, calls);
+        Self(workerd)
+    }
+}
+
+impl Worker for Edge {
+    fn pid(&self) -> u32 {
+        self.0.pid
+    }
+
+    fn answer(&self, call: usize) -> Option<Answered> {
+        by_phone(call)
     }
 }
 

@@ -1,6 +1,9 @@
 //! A server with OpenAI's API for speech and completions that answers each request after a fixed time, and remembers when
 //! it was asked and when it had answered. What a caller says names the call and the turn, so that the three requests of a
 //! turn are found again.
+//!
+//! Transcriber and voice have Deepgram's sockets, too, for those who know no other protocol: the end of an utterance is the
+//! client's `Finalize`, and the call is the last part of the path.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +11,19 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{any, post};
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 
 /// How long each answer takes.
 pub const LATENCY_MS: u64 = 100;
+/// Audio in a message of a socket.
+const SPOKEN_BYTES: usize = 8 * 1024;
 /// How long a character is spoken.
 pub const CHAR_MS: i64 = 60;
 
@@ -68,6 +74,8 @@ impl StandIn {
             .route("/v1/audio/transcriptions", post(transcription))
             .route("/v1/chat/completions", post(completion))
             .route("/v1/audio/speech", post(speech))
+            .route("/v1/listen/{call}", any(listen))
+            .route("/v1/speak", any(speak))
             .with_state(seen.clone());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -135,6 +143,51 @@ async fn transcription(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
     seen.answer(name, Service::Transcriber, asked, json_response(&json!({"text": text}))).await
 }
 
+async fn listen(
+    State(seen): State<Arc<Seen>>,
+    Path(call): Path<usize>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    upgrade.on_upgrade(async move |mut socket: WebSocket| {
+        while let Some(Ok(message)) = socket.recv().await {
+            if !matches!(&message, Message::Text(text) if text.contains("Finalize")) {
+                continue;
+            }
+            let (name, text) = seen.said(&term(call));
+            let answer = json!({"type": "Results", "is_final": true, "speech_final": true, "from_finalize": true,
+                "start": 0.0, "duration": 1.0, "channel": {"alternatives": [{"transcript": text, "confidence": 1.0}]}});
+            let answer = seen.answer(name, Service::Transcriber, Instant::now(), answer).await;
+            if socket.send(Message::text(answer.to_string())).await.is_err() {
+                return;
+            }
+        }
+    })
+}
+
+async fn speak(State(seen): State<Arc<Seen>>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(async move |mut socket: WebSocket| {
+        let mut text = String::new();
+        while let Some(Ok(message)) = socket.recv().await {
+            let message: Value =
+                message.to_text().ok().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            match message["type"].as_str() {
+                Some("Speak") => text.push_str(message["text"].as_str().unwrap_or_default()),
+                Some("Flush") => {
+                    let audio = seen.spoken(&text);
+                    let turn = named(&std::mem::take(&mut text)).unwrap_or_default();
+                    let audio = seen.answer(turn, Service::Voice, Instant::now(), audio).await;
+                    for start in (0..audio.len()).step_by(SPOKEN_BYTES) {
+                        let piece = audio.slice(start..audio.len().min(start + SPOKEN_BYTES));
+                        let _ = socket.send(Message::Binary(piece)).await;
+                    }
+                    let _ = socket.send(Message::text(r#"{"type":"Flushed","sequence_id":0}"#)).await;
+                }
+                _ => {}
+            }
+        }
+    })
+}
+
 async fn completion(State(seen): State<Arc<Seen>>, body: Bytes) -> Response {
     let asked = Instant::now();
     let body: Value = serde_json::from_slice(&body).expect("the request is JSON");
@@ -192,7 +245,7 @@ impl Seen {
         lock(&self.spoken).entry(text.chars().count()).or_insert_with_key(speak).clone()
     }
 
-    async fn answer(&self, turn: String, service: Service, asked: Instant, answer: Response) -> Response {
+    async fn answer<A>(&self, turn: String, service: Service, asked: Instant, answer: A) -> A {
         tokio::time::sleep_until((asked + Duration::from_millis(LATENCY_MS)).into()).await;
         let exchange = Exchange { asked, answered: Instant::now() };
         // A longer answer is spoken in several parts; the first one counts.

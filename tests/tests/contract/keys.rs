@@ -93,14 +93,16 @@ fn rates_and_models_are_listed() {
     assert_eq!(
         world.get("/stt/rates").ok().json,
         json!([{"transcriber": "builtin/tone", "provider": "builtin", "default": false, "microusd_per_minute": 0,
-                "pipeline_modes": ["cascading"]}])
+                "pipeline_modes": ["cascading", "realtime"]}])
     );
     assert_eq!(
         world.get("/tts/rates").ok().json,
-        json!(["builtin/browser", "builtin/tone"].map(|voice| {
-            json!({"voice": voice, "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
-                   "pipeline_modes": ["cascading"]})
-        }))
+        json!([("builtin/browser", &["cascading"][..]), ("builtin/tone", &["cascading", "realtime"])].map(
+            |(voice, modes)| {
+                json!({"voice": voice, "provider": "builtin", "microusd_per_1k_chars": 0, "languages": ["*"],
+                       "pipeline_modes": modes})
+            }
+        ))
     );
     assert_eq!(
         world.get("/models").ok().json,

@@ -291,6 +291,20 @@ fn an_assistant_that_records_nothing_has_no_recording() {
     assert_eq!(world.settle(&run.id)["call"]["recording"], Value::Null);
 }
 
+/// A model that hears and speaks has a voice of its own, but whoever calls it needs one, too.
+#[test]
+fn a_voice_run_needs_a_voice_for_its_caller() {
+    let world = World::with_settings(&[(
+        "SIDETONE_PROVIDERS",
+        r#"{"local": {"base_url": "http://127.0.0.1:9/v1", "realtime_url": "ws://127.0.0.1:9/v1/realtime"}}"#,
+    )]);
+    let own = json!({"pipeline_mode": "realtime", "model": "local/talks"});
+    let simulation = simulation(&world, json!({}), own);
+    let refused = world.post(&format!("/simulations/{simulation}/runs"), json!({"mode": "voice"}));
+    assert!(refused.json.to_string().contains("SIDETONE_DEFAULT_VOICE"), "{}", refused.json);
+    refused.refused("validation_failed").naming(&["mode"]);
+}
+
 #[test]
 fn conditions_out_of_range_are_refused() {
     let world = World::new();

@@ -27,6 +27,7 @@ export async function start() {
         bindings: { SIDETONE_SECRET: "only-for-a-benchmark-on-this-machine-0123456789", ...Object.fromEntries(settings) },
         queueProducers: { JOBS: "jobs", DELIVERIES: "deliveries" },
         r2Buckets: { RECORDINGS: "recordings" },
+        durableObjects: { LIVE: "LiveCall" },
       },
       {
         ...common,

@@ -36,6 +36,9 @@ pub const REALTIME_REPLY_TOKENS_MAX: u32 = 2_048;
 pub const REALTIME_AUDIO_MS_MAX: i64 = 120_000;
 /// Without anything of an answer for so long, the session is given up and opened again.
 pub const REALTIME_RESPONSE_MS: i64 = 10_000;
+/// The pauses that an answer may have, together: a server that says a little now and then leaves the person in silence.
+pub const REALTIME_PAUSES_MS_MAX: i64 = 20_000;
+const _: () = assert!(REALTIME_PAUSES_MS_MAX >= REALTIME_RESPONSE_MS);
 /// A session is replaced between two turns when it is that old: OpenAI ends one after 60 minutes.
 pub const REALTIME_SESSION_MS: i64 = 50 * 60_000;
 /// Bytes of an assistant's knowledge that such a model gets: OpenAI takes 16,384 tokens of instructions and tools, and

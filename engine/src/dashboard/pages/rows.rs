@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use crate::dashboard::fields::LEFT_OUT;
 use crate::dashboard::pages::form::{choice_label, control_id};
 use crate::dashboard::pages::parts::{list, text, words};
 use crate::dashboard::pages::shown::Shown;
@@ -52,7 +53,7 @@ fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str)
                                 option value=(choice) selected[choice == given] title=[called.map(|_| choice)] { (called.map_or_else(|| words(choice), str::to_owned)) }
                             }
                             // The first column decides: without a script, nothing else removes a row.
-                            @if at == 0 { option.without value="" selected[value.is_none()] { "Leave this row out" } }
+                            @if at == 0 { option.without value=(LEFT_OUT) selected[value.is_none()] { "Leave this row out" } }
                         }
                     } @else {
                         // An input would take the line breaks out of what the API was given.

@@ -64,7 +64,10 @@ impl Drive<'_> {
 
     /// Plays the last lines to their end, unless nobody can hear or pay them, and records how much of them was heard.
     async fn finish_lines(&mut self, peer: &mut dyn Peer, reason: EndedReason) {
+        // The carrier's limit of time leaves room for them, a browser's has none.
+        let is_late = reason == EndedReason::DurationLimit && !self.session.on_phone;
         let is_cut = self.is_connection_over
+            || is_late
             || matches!(
                 reason,
                 EndedReason::UserHungUp

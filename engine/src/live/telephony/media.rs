@@ -204,6 +204,9 @@ async fn open_call(
     if assistant.record && !admission.fits_recording(services, rate) {
         return Ok(None);
     }
+    if Talking::from(&**assistant).is_realtime() && !admission.fits_spoken_answers(rate) {
+        return Ok(None);
+    }
     let mut call = NewCall::read(row, workspace_id)?;
     let is_unchanged = (call.assistant_revision, &call.model, &call.voice)
         == (assistant.revision, &assistant.model, &assistant.voice);

@@ -4,9 +4,12 @@ use serde_json::Value;
 use super::on_server::Call;
 use super::usage::Input;
 use super::{AnswerSlot, wire};
-use crate::base::limits::{MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX};
+use crate::base::limits::{
+    MODEL_ARGUMENTS_BYTES_MAX, MODEL_CALLS_MAX, REALTIME_PAUSES_MS_MAX, REALTIME_RESPONSE_MS,
+};
 use crate::conversation::{CallFault, Message};
 use crate::models::asking::{FailureCode, ModelFailure, Usage, Written};
+use crate::speech::audio::Rate;
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::speech::synthesizer::LineId;
 
@@ -43,16 +46,31 @@ pub(super) struct Active {
     pub(super) settled: Vec<String>,
     pub(super) calls: Vec<Call>,
     pub(super) arguments: Vec<String>,
+    /// When it was asked for, and when the server last said something of it.
+    pub(super) began_ms: i64,
     pub(super) last_ms: i64,
     /// What the server reads for it, and what it has made of that: without its own count, the price is estimated.
     pub(super) input: Input,
     pub(super) written_bytes: usize,
+    pub(super) samples: usize,
     pub(super) audio_ms: i64,
 }
 
 impl Active {
     pub(super) fn new(number: u64, now_ms: i64) -> Self {
-        Self { number, last_ms: now_ms, ..Self::default() }
+        Self { number, began_ms: now_ms, last_ms: now_ms, ..Self::default() }
+    }
+
+    /// When it is late: the server is silent, or says too little to be heard without a long pause.
+    pub(super) fn due_ms(&self) -> i64 {
+        (self.last_ms + REALTIME_RESPONSE_MS).min(self.began_ms + REALTIME_PAUSES_MS_MAX + self.audio_ms)
+    }
+
+    /// It has so many samples more: how many ms that is. What a piece has of a further ms counts with the next.
+    pub(super) fn add_audio(&mut self, samples: usize, rate: Rate) -> i64 {
+        self.samples += samples;
+        let before_ms = std::mem::replace(&mut self.audio_ms, rate.ms_of(self.samples));
+        self.audio_ms - before_ms
     }
 
     /// A function call among its items, complete.

@@ -8,7 +8,7 @@ use super::on_server::OnServer;
 use super::spoken::{AllSpoken, Spoken};
 use super::usage::{Input, cost, estimate};
 use super::{AnswerSlot, Outcome, wire};
-use crate::base::limits::{MODEL_TEXT_BYTES_MAX, REALTIME_AUDIO_MS_MAX, REALTIME_RESPONSE_MS};
+use crate::base::limits::{MODEL_TEXT_BYTES_MAX, REALTIME_AUDIO_MS_MAX};
 use crate::conversation::{Message, ToolRequest};
 use crate::models::asking::{Usage, Written, assistant};
 use crate::models::openai::completion::{Completion, Finish};
@@ -156,7 +156,7 @@ impl Responses {
 
     /// When the response that is awaited is late.
     pub(super) fn due(&self) -> Option<i64> {
-        Some(self.active.as_ref()?.last_ms + REALTIME_RESPONSE_MS)
+        Some(self.active.as_ref()?.due_ms())
     }
 
     /// Whether nothing is awaited, and no more audio.
@@ -316,8 +316,7 @@ impl Responses {
         let Some(samples) = wire::samples(delta, self.rate, &mut spoken.odd).filter(|_| !is_enough) else {
             return;
         };
-        let (number, ms) = (active.number, self.rate.ms_of(samples.len()));
-        active.audio_ms += ms;
+        let (number, ms) = (active.number, active.add_audio(samples.len(), self.rate));
         if active.line.is_none() {
             self.on_tape.said_ms += ms;
         }
@@ -376,7 +375,11 @@ impl Responses {
         let answer = Completion {
             text,
             calls: requests.collect(),
-            finish: if status == "incomplete" { Finish::Length } else { Finish::Done },
+            finish: match wire::text(response, "/status_details/reason") {
+                _ if status != "incomplete" => Finish::Done,
+                "content_filter" => Finish::ContentFilter,
+                _ => Finish::Length,
+            },
             usage: None,
         };
         match assistant::read(&answer, self.hangs_up) {

@@ -13,6 +13,9 @@ const SPOKEN_MAX: usize = 16;
 /// How much of a line that was read out in other words a note has.
 const SAID_BYTES_MAX: usize = 300;
 
+/// Pieces of audio that wait for their line are joined until they have so many samples: a server may send them tiny.
+const WAITING_SAMPLES: usize = 4_096;
+
 /// Items of a response that are told apart.
 const ITEMS_MAX: usize = 64;
 
@@ -110,7 +113,10 @@ impl AllSpoken {
         }
         match spoken.line {
             Some(line) => self.events.push_back(SynthesizerEvent::Audio { line, samples }),
-            None => spoken.waiting.push(samples),
+            None => match spoken.waiting.last_mut() {
+                Some(last) if last.len() < WAITING_SAMPLES => last.extend(samples),
+                _ => spoken.waiting.push(samples),
+            },
         }
     }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::base::limits::{REALTIME_RESPONSE_MS, REALTIME_SESSION_MS};
+use crate::base::limits::{REALTIME_PAUSES_MS_MAX, REALTIME_RESPONSE_MS, REALTIME_SESSION_MS};
 use crate::base::setting::Secret;
 use crate::conversation::ToolRequest;
 use crate::models::asking::FailureCode;

@@ -12,6 +12,9 @@ use crate::models::settings::ModelSettings;
 const HEARD_TOKEN_MS: i64 = 100;
 const SAID_TOKEN_MS: i64 = 50;
 
+/// No model reads or writes so much at once: a larger number is no count.
+const TOKENS_BELIEVED_MAX: u64 = 100_000_000;
+
 /// What a server reads for a response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Input {
@@ -42,6 +45,9 @@ pub(super) fn estimate(
 pub(super) fn cost(prices: &ModelSettings, usage: &Value) -> Option<(Usage, i64)> {
     let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     let (input, output) = (count("/input_tokens")?, count("/output_tokens")?);
+    if input.max(output) > TOKENS_BELIEVED_MAX {
+        return None;
+    }
     let part = |path: &str, whole: u64| count(path).unwrap_or(0).min(whole);
     let audio_in = part("/input_token_details/audio_tokens", input);
     let cached = part("/input_token_details/cached_tokens", input);
@@ -97,6 +103,8 @@ mod tests {
             "input_token_details": {"audio_tokens": u64::MAX, "cached_tokens": u64::MAX}});
         assert_eq!(cost(&text, &wild).map(|cost| cost.1), Some(12));
         assert_eq!(cost(&text, &json!(null)), None);
+        let absurd = json!({"input_tokens": 1, "output_tokens": 9_000_000_000_000_000_000_u64});
+        assert_eq!(cost(&text, &absurd), None);
         // What is not counted is estimated: 1,000 text tokens, 20 + 40 of audio; 10 and 100 of the answer.
         let input = Input { text_bytes: 3_000, heard_ms: 2_000, said_ms: 2_000 };
         let uncounted = Usage { uncounted_answers: 1, ..Usage::default() };

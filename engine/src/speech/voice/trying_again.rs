@@ -38,6 +38,7 @@ impl Voice {
     pub(super) fn line_failed(&mut self, line: LineId, failure: SpeechFailure) -> SpeechFailure {
         let failure = self.count_unvoiced_line(line, failure);
         self.audio_ended(line);
+        self.with_line(line, |failed| failed.is_broken_off = failed.is_even());
         if let Some(open) = self.open_line.as_mut().filter(|open| open.id == line) {
             open.is_cut = true;
         }

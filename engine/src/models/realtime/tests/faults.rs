@@ -89,6 +89,62 @@ fn a_server_that_is_silent_is_given_up_after_another_attempt() {
     );
 }
 
+/// It says a letter every few seconds, which nobody hears.
+#[test]
+fn a_server_that_drips_is_given_up_too() {
+    let mut call = Call::open();
+    let (mut answer, _) = call.ask_heard("Hello?");
+    call.begins("r1");
+    let event = json!({"type": "response.output_audio_transcript.delta", "response_id": "r1",
+        "item_id": "item_r1", "delta": "a"});
+    let mut waited_ms = 0;
+    while call.connects == 1 {
+        call.wait(REALTIME_RESPONSE_MS / 2);
+        waited_ms += REALTIME_RESPONSE_MS / 2;
+        if call.connects == 1 {
+            call.says(event.clone());
+        }
+    }
+    assert_eq!(waited_ms, REALTIME_PAUSES_MS_MAX);
+    assert!(outcome(&mut answer).is_none(), "it is asked once more");
+}
+
+/// As far as it is heard, an answer may take its time.
+#[test]
+fn a_server_that_speaks_in_real_time_is_not_given_up() {
+    let mut call = Call::open();
+    let (mut answer, _) = call.ask_heard("Hello?");
+    call.begins("r1");
+    for _ in 0..400 {
+        call.words("r1", "and ");
+        call.wait(100);
+    }
+    assert_eq!(call.connects, 1);
+    call.done("r1", "completed", message("r1"));
+    assert!(said(&mut answer).starts_with("and and"));
+}
+
+#[test]
+fn tiny_pieces_of_audio_count() {
+    let mut call = Call::open();
+    let (mut answer, _) = call.ask_heard("Hello?");
+    call.begins("r1");
+    call.says(json!({"type": "response.output_audio_transcript.delta", "response_id": "r1",
+        "item_id": "item_r1", "delta": "Yes."}));
+    // Mu-law: 4 samples are half a ms.
+    for _ in 0..400 {
+        call.says(json!({"type": "response.output_audio.delta", "response_id": "r1", "item_id": "item_r1",
+            "delta": STANDARD.encode([0; 4])}));
+    }
+    call.mouth.speak(0, 1, "Yes.");
+    assert_eq!(call.audio_of(1), 1_600);
+    call.says(json!({"type": "response.done", "response": {"id": "r1", "status": "completed",
+        "output": message("r1"), "usage": null}}));
+    assert_eq!(said(&mut answer), "Yes.");
+    // 4 tokens of audio, and 2 of 4 bytes of text.
+    assert_eq!(call.realtime.take_cost().1, 4 + 2);
+}
+
 #[test]
 fn a_session_that_is_refused_is_not_tried_again() {
     let mut call = Call::new(Rate::Khz8);
@@ -116,6 +172,7 @@ fn a_session_that_is_refused_is_not_tried_again() {
 #[test]
 fn an_old_session_is_replaced_between_two_turns() {
     let mut call = Call::open();
+    call.now_ms = REALTIME_SESSION_MS - 1_000;
     let (mut answer, _) = call.ask_heard("Hello?");
     call.begins("r1");
     call.now_ms = REALTIME_SESSION_MS + 1_000;
