@@ -4,7 +4,7 @@
 //!
 //! 1. [`Engine::begin`] decides based on the head: [`Admission`].
 //! 2. [`PendingRequest`] receives the body, if there is one, and [`PendingRequest::answer`] answers the request.
-//!    Accepting a [`PendingSocket`] returns a [`LiveSession`](crate::live::LiveSession) to run over the socket.
+//!    Accepting a [`PendingSocket`] returns a [`LiveSocket`](crate::live::LiveSocket) to run over the socket.
 //! 3. [`PreparedResponse`] is a [`FinalResponse`] to send and log, a [`BlobResponse`] whose blob is opened first, or an
 //!    [`EventsResponse`] whose body comes piece by piece for minutes.
 //!

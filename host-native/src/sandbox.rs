@@ -216,9 +216,21 @@ impl Sandbox {
 
     /// Opens a WebSocket by its path and query, such as that of a test token. `Err` is the response of a service that
     /// does not upgrade the connection.
-    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
     pub fn connect(&self, path: &str) -> Result<SandboxSocket<'_>, Box<Reply>> {
-        let request = Request::builder().uri(path).header("upgrade", "websocket");
+        self.connect_with(path, &[])
+    }
+
+    /// The same with these headers.
+    #[expect(clippy::expect_used, reason = "a test that cannot continue must fail")]
+    pub fn connect_with(
+        &self,
+        path: &str,
+        headers: &[(&'static str, String)],
+    ) -> Result<SandboxSocket<'_>, Box<Reply>> {
+        let mut request = Request::builder().uri(path).header("upgrade", "websocket");
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
         let (head, ()) = request.body(()).expect("a valid path").into_parts();
         let admitted = match self.engine.begin(head, Some(PEER), Some(())) {
             Admission::Socket(pending, ()) => block_on(pending.accept()),

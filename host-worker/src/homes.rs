@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sidetone_engine::base::ids::{CallId, Id};
-use sidetone_engine::ports::{BoxFuture, Clock, Home, Homes, Live};
+use sidetone_engine::ports::{BoxFuture, Clock, Home, Homes, Live, SocketHolder};
 use worker::{DurableObject, Env, ObjectNamespace, Request, Response, State, durable_object};
 use worker::{wasm_bindgen, web_sys};
 
@@ -65,6 +65,11 @@ impl Live for EdgeHomes {
                 }
             }
         })
+    }
+
+    fn visit(&self, call_id: &CallId, visit: u32) -> Option<SocketHolder> {
+        // The request for a socket is answered in the object of its call.
+        homes().visit(call_id, visit)
     }
 }
 

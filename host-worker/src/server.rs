@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use sidetone_engine::engine::{
     Admission, BodyFailure, FinalResponse, PendingRequest, PreparedResponse, SocketAdmission,
 };
-use sidetone_engine::live::LiveSession;
+use sidetone_engine::live::LiveSocket;
 use sidetone_engine::ports::BoxStream;
 use worker::js_sys::{Array, JSON, Uint8Array};
 use worker::wasm_bindgen::JsCast;
@@ -94,13 +94,13 @@ pub async fn hold(request: &Request, env: &Env, state: &State) -> worker::Result
             state.wait_until(async move { service.send_wakes().await });
             send(*response, None)
         }
-        SocketAdmission::Accepted(session) => upgrade(*session, &service, state),
+        SocketAdmission::Accepted(session) => upgrade(session, &service, state),
     }
 }
 
 /// Returns the client's end of a socket. The object lives as long as the socket, and some time afterwards for the final
 /// writes.
-fn upgrade(session: LiveSession, service: &Service, state: &State) -> worker::Result<Response> {
+fn upgrade(session: LiveSocket, service: &Service, state: &State) -> worker::Result<Response> {
     let WebSocketPair { client, server } = WebSocketPair::new()?;
     let service = service.clone();
     state.wait_until(async move {

@@ -51,7 +51,7 @@ def tampered(sample):
     if sample["method"] == "POST":
         yield "value", {"params": {**params, "CallStatus": "ringin"}}
         yield "more", {"params": {**params, "Digits": "1"}}
-        yield "less", {"params": {name: value for name, value in params.items() if name != "Event"}}
+        yield "less", {"params": {name: value for name, value in params.items() if name != "CallUUID"}}
         yield "method", {"method": "GET"}
     else:
         yield "value", {"url": changed_query(sample["url"], lambda pairs: [(n, v + "1") for n, v in pairs])}
@@ -96,10 +96,19 @@ def documents():
         ours["connect"]["media_url"], bidirectional=True, keepCallAlive=True, contentType="audio/x-mulaw;rate=8000"
     )
     def dial(**attributes):
-        verb = plivoxml.DialElement(timeout=60, time_limit=7_200, **attributes)
+        verb = plivoxml.DialElement(
+            timeout=60,
+            time_limit=7_200,
+            action="https://voice.example.com/answer?call=t0ken&back=1",
+            method="POST",
+            redirect=True,
+            callback_url="https://voice.example.com/status?call=t0ken",
+            callback_method="POST",
+            **attributes,
+        )
         return verb.add(plivoxml.NumberElement("442071838750"))
 
-    theirs = {"connect": stream, "dial": dial(caller_id="14155550100"), "dial_as_caller": dial(), **{why: plivoxml.HangupElement(reason=why) for why in ("rejected", "busy")}}
+    theirs = {"connect": stream, "dial": dial(caller_id="14155550100"), "dial_as_caller": dial(), **{why: plivoxml.HangupElement(reason=why) for why in ("rejected", "busy")}, "end": plivoxml.HangupElement()}
     check(set(ours), set(theirs), "documents")
     for name, element in theirs.items():
         built = plivoxml.ResponseElement().add(element).to_string()

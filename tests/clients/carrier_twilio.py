@@ -59,7 +59,9 @@ def documents():
     rejected, busy = VoiceResponse(), VoiceResponse()
     rejected.reject(reason="rejected")
     busy.reject(reason="busy")
-    expected = {"connect": twiml(connect), "rejected": rejected, "busy": busy, "nothing": twiml()}
+    end = VoiceResponse()
+    end.hangup()
+    expected = {"connect": twiml(connect), "rejected": rejected, "busy": busy, "nothing": twiml(), "end": end}
     assert samples["documents"].keys() == expected.keys()
     for name, document in samples["documents"].items():
         same(name, document["content_type"], "text/xml")
@@ -78,8 +80,19 @@ def shape(method, url, headers, body):
 
 def dial(order, **attributes):
     response = VoiceResponse()
-    verb = Dial(timeout=order["ring_seconds"], time_limit=order["max_seconds"], **attributes)
-    verb.number(order["to"])
+    verb = Dial(
+        timeout=order["ring_seconds"],
+        time_limit=order["max_seconds"],
+        action=order["back_url"],
+        method="POST",
+        **attributes,
+    )
+    verb.number(
+        order["to"],
+        status_callback=order["status_url"],
+        status_callback_event="answered",
+        status_callback_method="POST",
+    )
     response.append(verb)
     return str(response)
 

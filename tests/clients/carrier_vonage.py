@@ -131,7 +131,8 @@ def requests():
     voice.hangup(samples["call_id"])
     voice.transfer_call_ncco(samples["call_id"], [Connect(
         endpoint=[PhoneEndpoint(number=samples["to"].lstrip("+"))], from_=samples["from"].lstrip("+"),
-        timeout=samples["ring_seconds"], limit=samples["max_seconds"])])
+        timeout=samples["ring_seconds"], limit=samples["max_seconds"], eventType="synchronous",
+        eventUrl=[samples["back_url"]], eventMethod="POST")])
     public = load_pem_private_key(samples["private_key"].encode(), None).public_key()
     all_ours = [samples[name] for name in ("place", "place_detecting", "hang_up", "transfer")]
     for ours, theirs in zip(all_ours, captured.requests, strict=True):

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::tone::ToneEncoder;
-use sidetone_tests::fakes::carrier::{Answerer, Behaviour, Carriers, PROVIDERS, Phone};
+use sidetone_tests::fakes::carrier::{Answerer, Behaviour, Carriers, EndKind, Instruction, PROVIDERS, Phone};
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
 
 const MESSAGE: &str = "This is the desk. Please call us back as soon as you can.";
@@ -138,9 +138,10 @@ fn a_kill_after_a_transfer_leaves_the_line_alone() {
     let _alone = ALONE.lock();
     let service = Service::new();
     let server = service.start();
-    let phones = service.transfers(&server, Behaviour::Take);
+    let mut phones = service.transfers(&server, Behaviour::Take);
     server.kill();
     let server = service.start();
+    phones.iter_mut().for_each(Phone::other_answers);
     for call in service.ended_calls(&server) {
         // The last one may have been killed between the answer and its storage.
         assert!(
@@ -150,6 +151,28 @@ fn a_kill_after_a_transfer_leaves_the_line_alone() {
     }
     std::thread::sleep(Duration::from_secs(1));
     assert!(phones.iter().all(|phone| phone.transfers() == 1 && !phone.is_commanded_to_end()));
+}
+
+/// Nobody is left to talk with whoever was not taken: the call ends, and its log says so.
+#[test]
+fn a_kill_while_the_other_telephone_rings_ends_the_call_truthfully() {
+    let _alone = ALONE.lock();
+    let service = Service::new();
+    let server = service.start();
+    let mut phones = service.transfers(&server, Behaviour::Take);
+    // The answer is stored.
+    std::thread::sleep(Duration::from_secs(1));
+    server.kill();
+    let server = service.start();
+    for phone in phones.iter_mut().filter(|phone| phone.tells_of_transfer()) {
+        assert_eq!(phone.other_ends(EndKind::Busy, false), Instruction::HangUp);
+    }
+    for call in service.ended_calls(&server) {
+        let tells = ["twilio", "plivo", "vonage"].contains(&call["provider"].as_str().unwrap_or_default());
+        let wanted = if tells { ("aborted", "platform") } else { ("transferred", "none") };
+        assert_eq!((&call["ended_reason"], &call["fault"]), (&json!(wanted.0), &json!(wanted.1)), "{call:#}");
+    }
+    assert!(phones.iter().all(|phone| phone.transfers() == 1));
 }
 
 #[test]

@@ -27,7 +27,9 @@ pub use media::{MediaCodec, MediaError, MediaEvent, MediaFormat, MediaMessage};
 pub use name::CarrierName;
 pub use order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection, RejectionCause};
 pub use rates::Rates;
-pub use report::{Billed, CarrierEvent, End, IncomingCall, Progress, Refusal, Report, Side};
+pub use report::{
+    Billed, CarrierEvent, DialEnd, End, IncomingCall, Progress, Refusal, Report, Side, Untaken,
+};
 
 use crate::base::ordered::Ordered as _;
 use crate::base::phone::E164;
@@ -79,6 +81,22 @@ pub trait Carrier: Port {
 
     /// The document that a carrier fetches from [`Transfer::document_url`] after that request.
     fn transferring(&self, _dial: &Dial<'_>) -> Reply {
+        self.acknowledge()
+    }
+
+    /// Whether the carrier says who has taken a transferred call, at [`Dial::status_url`], and asks how to go on if nobody has,
+    /// at [`Dial::back_url`]: then who is not reached comes back.
+    fn tells_of_transfer(&self) -> bool {
+        false
+    }
+
+    /// What a genuine request for [`Dial::back_url`] says; `None` if nothing is known yet. The error is as in [`Carrier::read`].
+    fn dial_ended(&self, _callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        Err("the carrier does not ask this".to_owned())
+    }
+
+    /// The response to a carrier that asks how to go on with a call that is over.
+    fn end(&self) -> Reply {
         self.acknowledge()
     }
 
@@ -152,6 +170,8 @@ pub struct Transfer<'a> {
     pub document_url: &'a str,
     /// The URL for status callbacks.
     pub status_url: &'a str,
+    /// As in [`Dial::back_url`].
+    pub back_url: &'a str,
     /// As in [`Connect::command_id`].
     pub command_id: &'a str,
     /// The current time.
@@ -166,12 +186,14 @@ impl<'a> Transfer<'a> {
             caller_id: self.our_number.filter(|_| !self.shows_caller),
             ring_seconds: self.ring_seconds,
             max_seconds: self.max_seconds,
+            status_url: self.status_url,
+            back_url: self.back_url,
         }
     }
 }
 
-/// A document that dials.
-#[derive(Debug, Clone, Copy)]
+/// A document that dials. Not printable: its URLs contain tokens.
+#[derive(Clone, Copy)]
 pub struct Dial<'a> {
     /// As in [`Transfer::to`].
     pub to: &'a E164,
@@ -181,6 +203,10 @@ pub struct Dial<'a> {
     pub ring_seconds: u32,
     /// As in [`Transfer::max_seconds`].
     pub max_seconds: u32,
+    /// Where a carrier of [`Carrier::tells_of_transfer`] reports that somebody has answered.
+    pub status_url: &'a str,
+    /// Where it asks how to go on once nobody has, or they have talked.
+    pub back_url: &'a str,
 }
 
 /// The response to a carrier's callback.
@@ -339,7 +365,8 @@ mod tests {
             shows_caller,
             call_id: "call_1",
             document_url: "https://voice.example.com/document",
-            status_url: "https://voice.example.com/status",
+            status_url: "https://voice.example.com/status?call=t",
+            back_url: "https://voice.example.com/voice?call=t&back=1",
             command_id: "k",
             now_ms: 0,
         };
@@ -372,24 +399,34 @@ mod tests {
     #[test]
     fn a_transfer_rings_and_lasts_for_a_limited_time() {
         let [twilio, telnyx, plivo, vonage] = dialed(7_200, false);
-        let twiml = |attributes: &str| {
+        let [status, back] = ["status?call=t", "voice?call=t&amp;back=1"]
+            .map(|path| format!("https://voice.example.com/{path}"));
+        let twiml = |caller_id: &str, limit: &str| {
+            let number = format!(
+                r#"<Number statusCallback="{status}" statusCallbackEvent="answered" statusCallbackMethod="POST">+4930123456</Number>"#
+            );
             format!(
-                r#"<?xml version="1.0" encoding="UTF-8"?><Response><Dial{attributes}><Number>+4930123456</Number></Dial></Response>"#
+                r#"<?xml version="1.0" encoding="UTF-8"?><Response><Dial action="{back}"{caller_id} method="POST" timeLimit="{limit}" timeout="60">{number}</Dial></Response>"#
             )
         };
-        assert_eq!(twilio, twiml(r#" callerId="+14155550100" timeLimit="7200" timeout="60""#));
+        assert_eq!(twilio, twiml(r#" callerId="+14155550100""#, "7200"));
         assert_eq!(telnyx, r#"60 7200 "+14155550100""#);
-        let dial = r#"<Dial callerId="14155550100" timeLimit="7200" timeout="60"><Number>4930123456</Number></Dial>"#;
-        assert_eq!(plivo, format!("<Response>{dial}</Response>"));
+        let dialing = |caller_id: &str, limit: &str| {
+            format!(
+                r#"<Response><Dial action="{back}" callbackMethod="POST" callbackUrl="{status}"{caller_id} method="POST" redirect="true" timeLimit="{limit}" timeout="60"><Number>4930123456</Number></Dial></Response>"#
+            )
+        };
+        assert_eq!(plivo, dialing(r#" callerId="14155550100""#, "7200"));
         let ncco = json!([{
             "action": "connect", "endpoint": [{"type": "phone", "number": "4930123456"}],
-            "timeout": 60, "limit": 7_200, "from": "14155550100",
+            "timeout": 60, "limit": 7_200, "from": "14155550100", "eventType": "synchronous",
+            "eventUrl": ["https://voice.example.com/voice?call=t&back=1"], "eventMethod": "POST",
         }]);
         assert_eq!(serde_json::from_str::<Value>(&vonage).unwrap(), ncco);
         let [twilio, telnyx, plivo, vonage] = dialed(180, true);
-        assert_eq!(twilio, twiml(r#" timeLimit="180" timeout="60""#));
+        assert_eq!(twilio, twiml("", "180"));
         assert_eq!(telnyx, r#"60 180 "+14155550100""#);
-        assert!(plivo.starts_with(r#"<Response><Dial timeLimit="180" timeout="60">"#), "{plivo}");
+        assert_eq!(plivo, dialing("", "180"));
         assert_eq!(serde_json::from_str::<Value>(&vonage).unwrap()[0]["limit"], 180);
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
-use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::report::{CarrierEvent, DialEnd, IncomingCall, Refusal};
 use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::phone::E164;
 use crate::base::setting::{Secret, SettingError};
@@ -176,13 +176,26 @@ impl Carrier for Plivo {
     }
 
     fn transferring(&self, dial: &Dial<'_>) -> Reply {
-        let Dial { to, caller_id, ring_seconds, max_seconds } = dial;
+        let Dial { to, caller_id, ring_seconds, max_seconds, status_url, back_url } = dial;
+        let [status_url, back_url] = [*status_url, *back_url].map(shared::xml);
         let caller_id =
             caller_id.map(|number| format!(r#" callerId="{}""#, digits(number))).unwrap_or_default();
         document(&format!(
-            r#"<Dial{caller_id} timeLimit="{max_seconds}" timeout="{ring_seconds}"><Number>{}</Number></Dial>"#,
+            r#"<Dial action="{back_url}" callbackMethod="POST" callbackUrl="{status_url}"{caller_id} method="POST" redirect="true" timeLimit="{max_seconds}" timeout="{ring_seconds}"><Number>{}</Number></Dial>"#,
             digits(to)
         ))
+    }
+
+    fn tells_of_transfer(&self) -> bool {
+        true
+    }
+
+    fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        callbacks::dial_ended(callback).map(Some)
+    }
+
+    fn end(&self) -> Reply {
+        document("<Hangup/>")
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

@@ -115,6 +115,29 @@ pub struct Billed {
     pub cost_microusd: Option<i64>,
 }
 
+crate::words! {
+    /// Why nobody has taken a call that was handed over.
+    json Untaken {
+        /// The other line is busy.
+        Busy = "busy",
+        /// Nobody has answered.
+        NoAnswer = "no_answer",
+        /// The number could not be reached.
+        Failed = "failed",
+    }
+}
+
+/// What came of a number that a call was connected to; the carrier asks how to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialEnd {
+    /// The carrier's call id of our line, where it says so.
+    pub carrier_call_id: Option<String>,
+    /// Why nobody has taken the call; `None` if they have talked.
+    pub untaken: Option<Untaken>,
+    /// Whether our line is over, too: who was connected has hung up.
+    pub is_over: bool,
+}
+
 /// Why an incoming call is declined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {

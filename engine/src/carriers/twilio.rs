@@ -1,7 +1,7 @@
 //! Twilio: its REST API of 2010-04-01, TwiML, Media Streams.
 //!
 //! Sources: Twilio's OpenAPI document (`twilio_api_v2010`, Calls), its SDKs for Node.js 6.2 and Python 9.13, and its pages
-//! "Call resource", "TwiML: Stream", "TwiML: Reject", "TwiML: Dial", "Media Streams: WebSocket messages", "Webhooks security", "Answering machine
+//! "Call resource", "TwiML: Stream", "TwiML: Reject", "TwiML: Dial", "TwiML: Number", "Media Streams: WebSocket messages", "Webhooks security", "Answering machine
 //! detection" and "Error and warning dictionary".
 //!
 //! For an incoming call, Twilio requests the number's voice URL and reports progress to the number's "call status changes"
@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
-use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::report::{CarrierEvent, DialEnd, IncomingCall, Refusal};
 use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::CarrierName;
@@ -170,12 +170,28 @@ impl Carrier for Twilio {
 
     /// The new document takes the place of the one that connects the media socket, which Twilio closes.
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
-        let Dial { to, caller_id, ring_seconds, max_seconds } = call.dial();
+        let Dial { to, caller_id, ring_seconds, max_seconds, status_url, back_url } = call.dial();
         let caller_id = caller_id.map(|number| format!(r#" callerId="{number}""#)).unwrap_or_default();
+        let [status_url, back_url] = [status_url, back_url].map(shared::xml);
+        let number = format!(
+            r#"<Number statusCallback="{status_url}" statusCallbackEvent="answered" statusCallbackMethod="POST">{to}</Number>"#
+        );
         let twiml = response(&format!(
-            r#"<Dial{caller_id} timeLimit="{max_seconds}" timeout="{ring_seconds}"><Number>{to}</Number></Dial>"#
+            r#"<Dial action="{back_url}"{caller_id} method="POST" timeLimit="{max_seconds}" timeout="{ring_seconds}">{number}</Dial>"#
         ));
         self.post(&format!("Calls/{}.json", path_segment(call.carrier_call_id)), &[("Twiml", &twiml)])
+    }
+
+    fn tells_of_transfer(&self) -> bool {
+        true
+    }
+
+    fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        reports::dial_ended(callback).map(Some)
+    }
+
+    fn end(&self) -> Reply {
+        document(response("<Hangup/>"))
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

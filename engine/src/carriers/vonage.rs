@@ -19,7 +19,7 @@ use url::Url;
 use super::callback::{Callback, Check};
 use super::media::MediaCodec;
 use super::order::{Authorization, Order, Outgoing, Placed, PrivateKey, Rejection};
-use super::report::{CarrierEvent, IncomingCall, Refusal};
+use super::report::{CarrierEvent, DialEnd, IncomingCall, Refusal};
 use super::{Carrier, Connect, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
 use crate::base::text::truncate;
@@ -217,6 +217,14 @@ impl Carrier for Vonage {
         let body = json!({"action": "transfer", "destination": {"type": "ncco", "ncco": document}});
         let url = self.call_url(call.carrier_call_id, call.region_url);
         self.request("PUT", url, &body, call.command_id, call.now_ms)
+    }
+
+    fn tells_of_transfer(&self) -> bool {
+        true
+    }
+
+    fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+        events::dial_ended(callback)
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

@@ -23,7 +23,7 @@ use crate::storage::calls::{self, Analysis, AnalysisMethod, Call, CallStatus, En
 use crate::storage::cost::Cost;
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale_within};
-use crate::storage::jobs::Job;
+use crate::storage::jobs::{Job, JobKind};
 use crate::storage::recordings;
 use crate::storage::spending::{self, Budget, Grant, Reservation};
 
@@ -34,20 +34,40 @@ const ANSWER_MS: i64 = MODEL_TOTAL_MS as i64;
 pub(super) async fn run(services: &Services, job: &Job, call_id: &CallId) -> Result<(), Failure> {
     // The carrier may report something meanwhile.
     match retry_stale_within(LEASED_ATTEMPTS_MAX, || ended_call(services, job, call_id)).await? {
-        Some(found) => analyze_call(services, job, call_id, &found).await,
-        None => Ok(job.finish(services).await?),
+        Ended::Call(found) => analyze_call(services, job, call_id, &found).await,
+        Ended::Deleted => Ok(job.finish(services).await?),
+        Ended::Later => Ok(()),
     }
 }
 
-/// The call, ended here if it had not ended; `None` if it was deleted.
-async fn ended_call(services: &Services, job: &Job, call_id: &CallId) -> Result<Option<Found>, Fault> {
+/// The call of a job.
+enum Ended {
+    /// It has ended.
+    Call(Box<Found>),
+    Deleted,
+    /// What comes of its transfer is not known yet: the job goes on then.
+    Later,
+}
+
+/// The call, ended here if it had not ended.
+async fn ended_call(services: &Services, job: &Job, call_id: &CallId) -> Result<Ended, Fault> {
     match load(services, job, call_id).await? {
         Some(found) if !found.is_ended() => {
+            let now_ms = services.ports().clock.now_ms();
+            if let Some((leg, until_ms)) = found.rings(now_ms) {
+                let mut batch = Batch::from([job.guard(), job.put_back(until_ms)]);
+                batch.extend(leg.change());
+                batch.wake(JobKind::LiveCall, &job.id, until_ms);
+                batch.write(services).await?;
+                return Ok(Ended::Later);
+            }
             end_abandoned_call(services, job, found).await?;
             // Read again, so that the analysis event equals a read of the call.
-            load(services, job, call_id).await
+            let found = load(services, job, call_id).await?;
+            Ok(found.map_or(Ended::Deleted, |found| Ended::Call(Box::new(found))))
         }
-        found => Ok(found),
+        Some(found) => Ok(Ended::Call(Box::new(found))),
+        None => Ok(Ended::Deleted),
     }
 }
 
@@ -70,6 +90,13 @@ impl Found {
 
     fn is_ended(&self) -> bool {
         self.row.first().and_then(|row| row.str("status").ok()) == Some("ended")
+    }
+
+    /// The leg of a call that was handed over and rings there, and until when its carrier says what comes of it.
+    fn rings(&self, now_ms: i64) -> Option<(&Leg, i64)> {
+        let leg = self.leg.as_ref()?;
+        let rings = leg.transfer == Some(Placing::Accepted) && leg.facts.end.is_none();
+        Some((leg, leg.facts.rings_until_ms.filter(|until_ms| rings && *until_ms > now_ms)?))
     }
 
     /// The analyzed call as a read will return it.
@@ -107,11 +134,14 @@ async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option
 }
 
 /// Ends a call that has lost its process, or was never connected.
-async fn end_abandoned_call(services: &Services, job: &Job, found: Found) -> Result<(), Fault> {
+async fn end_abandoned_call(services: &Services, job: &Job, mut found: Found) -> Result<(), Fault> {
     let now = services.now();
     let call = NewCall::read(found.row()?, &job.workspace_id)?;
-    let leg = found.leg.as_ref();
     let mut batch = Batch::from(job.extend(now.ms(), 0).statements);
+    if let Some(leg) = &mut found.leg {
+        batch.append(leg.rings_no_more());
+    }
+    let leg = found.leg.as_ref();
     let end = EndOfCall {
         ended: match leg {
             Some(leg) if leg.media_started_at.is_none() => without_audio(leg, &call, now),

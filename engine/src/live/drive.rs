@@ -25,7 +25,7 @@ use early::Early;
 use machine::Answerer;
 use question::Thinking;
 use saying::Said;
-use transfer::Transferring;
+use transfer::{Ringing, Transferring};
 
 use self::recording::RecordingWriter;
 use super::admission::Growth;
@@ -89,6 +89,12 @@ pub(super) struct Drive<'a> {
     calling: FuturesUnordered<BoxFuture<'a, Done>>,
     /// The request that hands the call over.
     transferring: Option<Transferring<'a>>,
+    /// The name of whom the call was handed over to last.
+    handed_to: String,
+    /// The carrier has the line, and the other side rings.
+    ringing: Option<Ringing>,
+    /// How often the caller came back.
+    returns: u32,
     /// The carrier has the line, or may have it: nobody here may end it, whatever ended the conversation.
     line_taken: Option<EndedReason>,
     /// Whether a machine has answered.
@@ -169,6 +175,9 @@ impl<'a> Drive<'a> {
             thinking: None,
             calling: FuturesUnordered::new(),
             transferring: None,
+            handed_to: String::new(),
+            ringing: None,
+            returns: 0,
             line_taken: None,
             answerer: Answerer::default(),
             early: None,
@@ -206,7 +215,7 @@ impl<'a> Drive<'a> {
         };
         if outcome.is_err() {
             // Storage does not respond, or another process holds the lease: the job ends the call.
-            self.await_transfer().await;
+            self.await_transfer(peer).await;
             match self.line_taken {
                 // A carrier needs time to take the line.
                 Some(reason) => peer.end(&self.session.call.id, reason, 0).await,
@@ -255,7 +264,7 @@ impl<'a> Drive<'a> {
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
-            if self.meet_machine() {
+            if self.meet_machine() || self.give_up_ringing() {
                 continue;
             }
             let event = self.next(peer).await;
@@ -264,7 +273,7 @@ impl<'a> Drive<'a> {
                 self.speech_failed(failure);
             }
             match event {
-                Event::Done(Done::Transfer(id, transferred)) => self.transferred(id, transferred?),
+                Event::Done(Done::Transfer(id, transferred)) => self.transferred(id, transferred?, peer),
                 Event::Done(done) => {
                     let has_answered = match &done {
                         Done::Began => true,
@@ -277,14 +286,16 @@ impl<'a> Drive<'a> {
                     self.completed(done);
                 }
                 // Of a transferred call, it is no news.
-                Event::PeerEvent(event) if event.is_the_end() && self.ended_by_transfer().await? => {
+                Event::PeerEvent(event) if event.is_the_end() && self.ended_by_transfer(peer).await? => {
                     self.is_connection_over = true;
                 }
+                Event::PeerEvent(PeerEvent::Back) => self.is_back().await?,
                 Event::PeerEvent(PeerEvent::Broke) => {
                     let event = self.why_broken().await?;
                     self.peer_event(event, &*peer);
                 }
                 Event::PeerEvent(event) => self.peer_event(event, &*peer),
+                Event::Told(Told::Visited) => self.reconnect(peer),
                 Event::Told(told) => self.told(told),
             }
             self.note_cut_recording();
@@ -336,7 +347,7 @@ impl<'a> Drive<'a> {
         if let Some(request) = ask {
             self.ask(request);
         }
-        self.make(calls);
+        self.make(calls, peer);
         for (id, keys) in keys {
             peer.press_keys(id, keys).await;
         }
@@ -349,6 +360,7 @@ impl<'a> Drive<'a> {
         loop {
             peer.send_due().await;
             let until_ms = timeout_ms.min(self.save_due_ms()).min(self.segments_at_ms);
+            let until_ms = self.ringing.as_ref().map_or(until_ms, |ringing| until_ms.min(ringing.until_ms));
             let home = &mut self.home;
             let (thinking, calling) = (&mut self.thinking, &mut self.calling);
             let (early, recording) = (&mut self.early, &mut self.recording);

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::{Method, Response, header};
 use serde_json::json;
 
+use super::accepted::LiveSocket;
 use super::admission::{Admission, Starter, admit, late_for_a_test, no_room};
 use super::assistants::{self, Lookup};
 use super::browser_line::{self, BrowserLine};
@@ -19,7 +20,7 @@ use crate::config::Talking;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
-use crate::live::telephony::token::{CallToken, Purpose};
+use crate::live::telephony::token::CallToken;
 use crate::live::telephony::{self, Route};
 use crate::models::AssistantInUse;
 use crate::ports::{DatabaseError, Incoming};
@@ -45,7 +46,7 @@ pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
 pub(crate) fn call_of(services: &Services, request: &http::request::Parts) -> Option<CallId> {
     match Route::of(request.uri.path()) {
         Some(Route::Media(_, token)) => {
-            let token = CallToken::read(&services.config().secret, Purpose::Media, token)?;
+            let (token, _) = CallToken::read_media(&services.config().secret, token)?;
             Some(token.call_id)
         }
         _ => call_of_token(&token(services, &request.uri, services.ports().clock.now_ms()).ok()?),
@@ -57,14 +58,14 @@ fn call_of_token(token: &TestToken) -> Option<CallId> {
     token.id.to_bytes().map(CallId::from_bytes)
 }
 
-/// Opens the call of a WebSocket request and uses up its token.
-pub(crate) async fn accept(services: &Services, incoming: &Incoming) -> Result<LiveSession, Fault> {
+/// Opens the call of a WebSocket request, or lets its caller come back, and uses up its token.
+pub(crate) async fn accept(services: &Services, incoming: &Incoming) -> Result<LiveSocket, Fault> {
     // On the heap, because the caller's future would contain it for a whole conversation.
     match Route::of(incoming.request.uri().path()) {
         Some(Route::Media(provider, token)) => {
             Box::pin(telephony::media::open(services, incoming, provider, token)).await
         }
-        _ => Box::pin(open(services, incoming)).await,
+        _ => Ok(LiveSocket::Call(Box::new(Box::pin(open(services, incoming)).await?))),
     }
 }
 

@@ -1,7 +1,10 @@
 //! The socket of a conversation with audio, a carrier's or a browser's: connects a [`AudioLine`] to the socket and converts
 //! messages with the [`Line`].
+mod away;
+
 use std::pin::pin;
 
+use away::Presence;
 use futures_util::future::{Either, select};
 
 use crate::base::ids::CallId;
@@ -58,7 +61,7 @@ impl LineMedia {
     /// The peer on this socket. `exchanges` reach the providers of the voice.
     pub(in crate::live) fn into_peer<'a>(
         self,
-        socket: &'a mut dyn Socket,
+        socket: Box<dyn Socket + 'a>,
         clock: &'a dyn Clock,
         exchanges: SpeechExchanges<'a>,
     ) -> LineSocket<'a> {
@@ -68,6 +71,8 @@ impl LineMedia {
             exchanges,
             line: self.line,
             peer: self.peer,
+            presence: Presence::Here,
+            is_back: false,
             turn_told: None,
             outbox: Vec::new(),
         }
@@ -76,11 +81,14 @@ impl LineMedia {
 
 /// The peer of a conversation with audio: the state machine and its socket.
 pub struct LineSocket<'a> {
-    socket: &'a mut dyn Socket,
+    socket: Box<dyn Socket + 'a>,
     clock: &'a dyn Clock,
     exchanges: SpeechExchanges<'a>,
     line: Box<dyn Line>,
     peer: AudioLine,
+    presence: Presence,
+    /// Whether another connection has begun, and that was not told.
+    is_back: bool,
     /// The last turn whose times the line was told, by the time of its transcript.
     turn_told: Option<i64>,
     /// Messages that were not sent yet: what the player has released is in the recording, so none of it may be lost.
@@ -118,6 +126,7 @@ impl LineSocket<'_> {
 
     /// Sends all outputs that are due.
     async fn flush(&mut self) -> Result<(), Gone> {
+        self.leave_in_time().await;
         if self.is_gone() {
             self.outbox.clear();
             return Err(Gone);
@@ -139,7 +148,7 @@ impl LineSocket<'_> {
     /// Reads what had arrived before the connection was closed: the other end may have said that it ends.
     async fn read_rest(&mut self, closed_at_ms: i64) {
         for _ in 0..REST_MESSAGES_MAX {
-            if self.peer.ended().is_some() {
+            if self.peer.ended().is_some() || self.presence.is_away() {
                 return;
             }
             let received = match self.socket.receive(self.clock.now_ms()).await {
@@ -155,11 +164,15 @@ impl LineSocket<'_> {
     fn take(&mut self, now_ms: i64, received: Received) {
         let LineRead { inputs, answer } = self.line.read(now_ms, received);
         self.outbox.extend(answer);
-        inputs.into_iter().for_each(|input| self.handle_at(now_ms, input));
+        for input in inputs {
+            if let Some(input) = self.of_presence(now_ms, input) {
+                self.handle_at(now_ms, input);
+            }
+        }
     }
 
     fn is_gone(&self) -> bool {
-        matches!(self.peer.ended(), Some(PeerEvent::Gone | PeerEvent::Broke))
+        self.presence.is_away() || matches!(self.peer.ended(), Some(PeerEvent::Gone | PeerEvent::Broke))
     }
 
     async fn send(&mut self, message: SocketMessage) -> Result<(), Gone> {
@@ -185,7 +198,17 @@ impl LineSocket<'_> {
 
     /// Waits for one message from the carrier or a speech provider, until `until_ms` at most.
     async fn receive(&mut self, until_ms: i64) {
-        let next = match select(self.socket.receive(until_ms), pin!(self.exchanges.next())).await {
+        let socket = match self.presence.has_socket() {
+            true => self.socket.receive(until_ms),
+            false => {
+                let waiting = self.clock.sleep_until(until_ms);
+                Box::pin(async move {
+                    waiting.await;
+                    Received::Nothing
+                })
+            }
+        };
+        let next = match select(socket, pin!(self.exchanges.next())).await {
             Either::Left((received, _)) => Ok(received),
             Either::Right((arrived, _)) => Err(arrived),
         };
@@ -200,7 +223,11 @@ impl LineSocket<'_> {
     /// The next event; `None` if something must be sent first.
     async fn event(&mut self, until_ms: i64) -> Option<PeerEvent> {
         loop {
+            self.keep_silent();
             self.handle(LineInput::Tick);
+            if self.presence.is_due(self.clock.now_ms()) {
+                return None;
+            }
             if !self.is_gone() {
                 self.take_outputs();
                 self.tell_words();
@@ -212,10 +239,14 @@ impl LineSocket<'_> {
             if let Some(event) = self.peer.poll_event() {
                 return Some(event);
             }
+            if std::mem::take(&mut self.is_back) {
+                return Some(PeerEvent::Back);
+            }
             if self.clock.now_ms() >= until_ms {
                 return Some(PeerEvent::Nothing);
             }
-            let until_ms = self.peer.poll_timeout().map_or(until_ms, |at_ms| at_ms.min(until_ms));
+            let due_ms = [self.peer.poll_timeout(), self.presence.poll_timeout()].into_iter().flatten();
+            let until_ms = due_ms.fold(until_ms, i64::min);
             self.receive(until_ms).await;
         }
     }
@@ -410,6 +441,20 @@ impl Peer for LineSocket<'_> {
 
     fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
         self.peer.take_failures()
+    }
+
+    fn may_leave(&mut self, leave_at_ms: Option<i64>) {
+        self.presence.may_leave(leave_at_ms);
+    }
+
+    fn stays(&mut self) {
+        if std::mem::replace(&mut self.presence, Presence::Here).is_away() {
+            self.handle(LineInput::Gone);
+        }
+    }
+
+    fn reconnect(&mut self, socket: Box<dyn Socket>, codec: Box<dyn MediaCodec>) {
+        self.come_back(socket, codec);
     }
 
     fn begin(&mut self, started_ms: i64, segment_ms: i64) {

@@ -3,7 +3,7 @@
 //! `handshake` opens the call of a WebSocket request, `session` runs the conversation, `message` has the wire
 //! format, `call_journal` stores the progress in case the process dies. `end_call` ends every call; `jobs::live_call` ends
 //! the calls of dead processes, and analyzes every call after its end. Simulation runs share `asking` and `tool_calls`.
-//! The host only provides the socket:
+//! The host only provides the socket ([`LiveSocket`]), also that of a caller who comes back to a conversation under way:
 //!
 //! ```text
 //! if engine.wants_socket(&head) {
@@ -13,6 +13,7 @@
 //!     }
 //! }
 //! ```
+mod accepted;
 pub(crate) mod admission;
 pub(crate) mod asking;
 pub(crate) mod assistants;
@@ -40,6 +41,7 @@ pub(crate) mod tool_callback;
 pub(crate) mod tool_calls;
 mod voice_of_call;
 
+pub use accepted::LiveSocket;
 pub use session::LiveSession;
 
 /// The page for talking to an assistant.

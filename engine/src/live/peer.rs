@@ -1,9 +1,10 @@
 //! The remote side of a live conversation: a text client, a browser with audio, or a telephone.
 use crate::base::ids::CallId;
+use crate::carriers::MediaCodec;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Input, Party};
 use crate::ports::sockets::Movable;
-use crate::ports::{BoxFuture, Gone};
+use crate::ports::{BoxFuture, Gone, Socket};
 use crate::simulation::live_caller::TurnState;
 use crate::speech::exchange::SpeechFailure;
 use crate::speech::recorder::Segment;
@@ -79,6 +80,16 @@ pub trait Peer: Movable {
     fn take_speech_failures(&mut self) -> Vec<SpeechFailure> {
         Vec::new()
     }
+
+    /// The carrier has the line, or is asked to take it: it may close the connection, which is no end. Until another one begins,
+    /// the user is silent. From `leave_at_ms` on, the connection is closed here.
+    fn may_leave(&mut self, _leave_at_ms: Option<i64>) {}
+
+    /// The carrier does not take the line: a connection that it has closed is the end.
+    fn stays(&mut self) {}
+
+    /// Another connection. [`PeerEvent::Back`] follows once it has begun.
+    fn reconnect(&mut self, _socket: Box<dyn Socket>, _codec: Box<dyn MediaCodec>) {}
 
     /// The conversation has begun, and with it the recording of a peer with audio, in segments of this duration. Offsets
     /// count from here.
@@ -185,6 +196,8 @@ pub enum PeerEvent {
     Note(String),
     /// The user hung up, or the connection broke.
     Gone,
+    /// The user is back, on another connection.
+    Back,
     /// The connection is closed, and its other end, which says that it ends, has not. The carrier may report why.
     Broke,
     /// The conversation cannot continue.
@@ -237,7 +250,7 @@ impl PeerEvent {
             Self::Gone => Input::HangUp { by: Party::User },
             Self::Broke => Input::Stop { reason: EndedReason::MediaLost },
             Self::Stop { reason, .. } => Input::Stop { reason },
-            Self::Nothing => Input::Tick,
+            Self::Nothing | Self::Back => Input::Tick,
         }
     }
 }

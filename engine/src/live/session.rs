@@ -5,7 +5,7 @@ use super::admission::Admission;
 use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
-use crate::base::ids::CallId;
+use crate::carriers::Carrier;
 use crate::conversation::ToolSpec;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
@@ -53,24 +53,8 @@ pub struct LiveSession {
 }
 
 impl LiveSession {
-    /// The id of the call.
-    pub fn call_id(&self) -> &CallId {
-        &self.call.id
-    }
-
-    /// Whether the service speaks, as it does on every telephone line.
-    pub fn is_spoken(&self) -> bool {
-        self.is_spoken
-    }
-
-    /// The workspace whose assistant talks.
-    pub fn workspace(&self) -> &str {
-        &self.call.workspace_id
-    }
-
-    /// Runs the conversation to its end and closes the socket. Returns errors for the host's log. If the host drops the
-    /// future, the call's job ends the call.
-    pub async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
+    /// As [`LiveSocket::run`](super::LiveSocket::run).
+    pub(super) async fn run(mut self, socket: &mut dyn Socket) -> Option<String> {
         let services = self.services.clone();
         let clock = services.ports().clock.clone();
         let media = self.media.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -82,7 +66,7 @@ impl LiveSession {
             }
             Some(media) => {
                 let exchanges = SpeechExchanges::new(services.ports());
-                let mut peer = media.into_peer(socket, &*clock, exchanges);
+                let mut peer = media.into_peer(Box::new(socket), &*clock, exchanges);
                 self.drive(&mut peer).await
             }
         }
@@ -95,13 +79,19 @@ impl LiveSession {
         socket: &mut dyn Socket,
     ) -> Result<HeldConversation, Fault> {
         let ports = self.services.ports();
-        let mut peer = media.into_peer(socket, &*ports.clock, SpeechExchanges::new(ports));
+        let mut peer = media.into_peer(Box::new(socket), &*ports.clock, SpeechExchanges::new(ports));
         Drive::new(self).hold(&mut peer).await
     }
 
-    /// Ends the call after a failed upgrade.
-    pub async fn abandon(self) -> Option<String> {
+    /// As [`LiveSocket::abandon`](super::LiveSocket::abandon).
+    pub(super) async fn abandon(self) -> Option<String> {
         self.run(&mut NoSocket).await
+    }
+
+    /// Its carrier.
+    pub(super) fn carrier(&self) -> Option<&dyn Carrier> {
+        let provider = self.call.provider.filter(|_| self.on_phone)?;
+        self.services.config().carriers.get(provider).map(|carrier| &**carrier)
     }
 
     /// Whether its model can press keys: somebody else's telephone may answer with a menu. Who calls the assistant has none.

@@ -6,7 +6,8 @@
 //! - `media` opens the media socket, `live::line_socket` connects it to `live::audio_line`, `live::drive` drives the
 //!   conversation.
 //! - [`leg`] is the carrier's side of a call. Changing it requires its latest version, so a call ends once.
-//! - `transfer` hands a call over to another number; from then on, its line is the carrier's, for a time. `late_price` is what
+//! - `transfer` hands a call over to another number; from then on, its line is the carrier's, for a time. `returned` takes the caller
+//!   back whom nobody has taken. `late_price` is what
 //!   the carrier reports of a line whose call has ended.
 //! - `client` sends requests to carriers; `hang_up` ends a call at its carrier.
 //!
@@ -19,6 +20,7 @@ pub(crate) mod incoming;
 pub(crate) mod late_price;
 pub mod leg;
 pub(crate) mod media;
+pub(crate) mod returned;
 pub(crate) mod status;
 pub mod token;
 pub(crate) mod transfer;

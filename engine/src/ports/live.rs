@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{Either, select};
 
+use super::relay::{RelayedSocket, SocketHolder, relay};
 use super::{BoxFuture, Clock, Port};
 use crate::base::ids::CallId;
 
@@ -25,6 +26,10 @@ pub trait Live: Port {
     /// Waits until something may have changed about a call since the change `seen`, at most for `for_ms`, and returns the
     /// latest change. 0 was never seen: returns at once. The owner learns that somebody follows.
     fn follow<'a>(&'a self, call_id: &'a CallId, seen: u64, for_ms: u64) -> BoxFuture<'a, u64>;
+
+    /// Gives the owner of a call, if it is here and waits for this one ([`Home::await_visit`]), a socket, which the result
+    /// holds.
+    fn visit(&self, call_id: &CallId, visit: u32) -> Option<SocketHolder>;
 }
 
 /// What an owner is told.
@@ -34,6 +39,8 @@ pub enum Told {
     Look,
     /// Somebody follows the call, and sees what is written.
     Watched,
+    /// Another socket of the call is there: [`Home::take_socket`].
+    Visited,
 }
 
 /// The homes of one process.
@@ -58,6 +65,9 @@ struct Entry {
     change: u64,
     owners: usize,
     must_look: bool,
+    /// The socket that the owner waits for.
+    awaited: Option<u32>,
+    visitor: Option<RelayedSocket>,
     is_watched_anew: bool,
     owner: Option<Waker>,
     followers: BTreeMap<u64, Option<Waker>>,
@@ -102,6 +112,19 @@ impl Live for Homes {
             }
         })
     }
+
+    fn visit(&self, call_id: &CallId, visit: u32) -> Option<SocketHolder> {
+        let mut calls = lock(&self.calls);
+        let entry = calls.by_id.get_mut(call_id)?;
+        // Each of them once.
+        entry.awaited.take_if(|awaited| *awaited == visit)?;
+        let (holder, socket) = relay(self.clock.clone());
+        entry.visitor = Some(socket);
+        let owner = entry.owner.take();
+        drop(calls);
+        owner.into_iter().for_each(Waker::wake);
+        Some(holder)
+    }
 }
 
 /// The owner's side of a call.
@@ -115,6 +138,9 @@ impl Home {
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Told> {
         let mut calls = lock(&self.calls);
         let entry = calls.entry(&self.call_id);
+        if entry.visitor.is_some() {
+            return Poll::Ready(Told::Visited);
+        }
         if std::mem::take(&mut entry.must_look) {
             return Poll::Ready(Told::Look);
         }
@@ -123,6 +149,21 @@ impl Home {
         }
         entry.owner = Some(context.waker().clone());
         Poll::Pending
+    }
+
+    /// From now on, the owner waits for the socket with this number; `None`: for none.
+    pub fn await_visit(&mut self, visit: Option<u32>) {
+        let mut calls = lock(&self.calls);
+        let entry = calls.entry(&self.call_id);
+        entry.awaited = visit;
+        let unwanted = entry.visitor.take();
+        drop(calls);
+        drop(unwanted);
+    }
+
+    /// The socket that has come.
+    pub fn take_socket(&mut self) -> Option<RelayedSocket> {
+        lock(&self.calls).entry(&self.call_id).visitor.take()
     }
 
     /// Whether somebody waits for changes now.
@@ -139,6 +180,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
+        self.await_visit(None);
         self.has_written();
         let mut calls = lock(&self.calls);
         calls.entry(&self.call_id).owners -= 1;

@@ -19,6 +19,7 @@ mod job_queue;
 mod keys;
 mod live;
 mod mailer;
+mod relay;
 pub(crate) mod sockets;
 pub mod statement;
 mod web_sockets;
@@ -28,6 +29,7 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use live::{Home, Homes, Live, Told};
 pub use mailer::{Mailer, OutgoingMail};
+pub use relay::{RelayedSocket, SocketHolder};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
@@ -134,6 +136,11 @@ pub trait Clock: Port {
     fn now_ms(&self) -> i64;
     /// Completes after `ms`. Dropping the future cancels the wait. A manual clock advances by `ms` and completes at once.
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()>;
+
+    /// Waits until this time, for whatever happens first. A manual clock does not advance by it.
+    fn sleep_until(&self, at_ms: i64) -> BoxFuture<'_, ()> {
+        self.sleep(at_ms.saturating_sub(self.now_ms()).max(0).unsigned_abs())
+    }
 }
 
 /// Unpredictable bytes (a seeded stream in tests).

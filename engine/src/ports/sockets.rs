@@ -95,3 +95,22 @@ pub trait Socket: Movable {
     /// [`crate::base::limits::SOCKET_CLOSE_MS`] for the client's close frame.
     fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()>;
 }
+
+/// A borrowed socket.
+impl<S: Socket + ?Sized> Socket for &mut S {
+    fn receive(&mut self, until_ms: i64) -> BoxFuture<'_, Received> {
+        (**self).receive(until_ms)
+    }
+
+    fn send(&mut self, message: SocketMessage) -> BoxFuture<'_, Result<(), Gone>> {
+        (**self).send(message)
+    }
+
+    fn send_all(&mut self, messages: Vec<SocketMessage>) -> BoxFuture<'_, Result<(), Gone>> {
+        (**self).send_all(messages)
+    }
+
+    fn close(&mut self, code: u16, reason: &'static str) -> BoxFuture<'_, ()> {
+        (**self).close(code, reason)
+    }
+}

@@ -73,6 +73,12 @@ pub struct NewCall {
 }
 
 impl NewCall {
+    /// Our number of a telephone call, as the carrier called it.
+    pub(crate) fn our_number(&self) -> Option<&str> {
+        let number = if self.direction == Direction::Inbound { &self.to } else { &self.from };
+        number.as_deref()
+    }
+
     /// A call without a telephone: it is in progress from its first moment.
     pub(crate) fn without_telephone(
         workspace_id: WorkspaceId,

@@ -10,6 +10,8 @@ pub mod budget;
 
 pub use budget::{Budget, Grant, LineGrant, PhoneGrant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::ids::{CallId, WorkspaceId};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, RUNS_WOKEN_MAX};
 use crate::base::time;
@@ -123,7 +125,7 @@ pub fn set_reservation(
 }
 
 /// What a call has reserved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// For carrier and models.
     pub microusd: i64,

@@ -246,6 +246,13 @@ fn conversations() -> Vec<Limit> {
                 duration(PHONE_TRANSFER_MARGIN_MS.unsigned_abs())
             ),
         ),
+        most(
+            "returns of a caller whom nobody took",
+            format!(
+                "{TRANSFER_RETURNS_MAX}; {} without a report of the carrier count as an answer",
+                duration(PHONE_TRANSFER_RING_MS.unsigned_abs())
+            ),
+        ),
         most("lines of both sides", count(TURNS_MAX)),
         most("duration of a voice run with a provider's voice", duration(HELD_RUN_MS_MAX.unsigned_abs())),
         most("lines of both sides of a simulation", count(SIMULATION_TURNS_MAX)),

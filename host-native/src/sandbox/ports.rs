@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::Poll;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -69,6 +70,13 @@ impl Clock for ManualClock {
     fn sleep(&self, ms: u64) -> BoxFuture<'_, ()> {
         self.0.fetch_add(i64::try_from(ms).unwrap_or(i64::MAX), Ordering::SeqCst);
         Box::pin(async {})
+    }
+
+    fn sleep_until(&self, at_ms: i64) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::poll_fn(move |_| match self.now_ms() >= at_ms {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }))
     }
 }
 

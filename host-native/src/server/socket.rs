@@ -11,7 +11,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use sidetone_engine::base::limits::{SOCKET_CLOSE_MS, SOCKET_MESSAGE_BYTES_MAX, SOCKET_SEND_MS};
 use sidetone_engine::engine::{PendingSocket, SocketAdmission};
-use sidetone_engine::live::LiveSession;
+use sidetone_engine::live::LiveSocket;
 use sidetone_engine::ports::{BoxFuture, Clock, Gone, Received, Socket, SocketMessage};
 use tokio::sync::watch;
 use tokio_tungstenite::WebSocketStream;
@@ -68,7 +68,7 @@ pub async fn answer(
 ) -> Response<ResponseBody> {
     let trace = pending.trace();
     let session = match AssertUnwindSafe(pending.accept()).catch_unwind().await {
-        Ok(SocketAdmission::Accepted(session)) => *session,
+        Ok(SocketAdmission::Accepted(session)) => session,
         Ok(SocketAdmission::Refused(response)) => return send(*response),
         Err(panic) => return send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     };
@@ -102,11 +102,7 @@ pub async fn answer(
     response
 }
 
-async fn converse(
-    session: LiveSession,
-    connection: OnUpgrade,
-    stop: watch::Receiver<bool>,
-) -> Option<String> {
+async fn converse(session: LiveSocket, connection: OnUpgrade, stop: watch::Receiver<bool>) -> Option<String> {
     let Ok(upgraded) = connection.await else {
         return session.abandon().await;
     };

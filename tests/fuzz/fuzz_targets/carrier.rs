@@ -70,6 +70,9 @@ fn callback(provider: CarrierName, bytes: &[u8]) {
             Ok(events) => assert!(events.len() <= 8, "{} events of one callback", events.len()),
             Err(why) => assert!(why.len() <= 2 * CARRIER_MESSAGE_BYTES_MAX, "{why}"),
         }
+        if let Err(why) = carrier.dial_ended(&callback) {
+            assert!(why.len() <= 2 * CARRIER_MESSAGE_BYTES_MAX, "{why}");
+        }
     }
 }
 

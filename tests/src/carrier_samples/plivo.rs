@@ -19,9 +19,11 @@ use crate::fakes::carrier::{
 /// Plivo's real API URL, the target of the samples.
 const API: &str = "https://api.plivo.com";
 const BASE_URL: &str = "https://voice.example.com";
+const OTHER_ID: &str = "4c7f1b62-0d3e-4a57-9f0b-2b8d6c1e9a40";
 const CALL_ID: &str = "3e82ae9d-2c78-4d85-b1a4-6eae7dbafb36";
 /// A URL that XML has to escape.
 const MEDIA_URL: &str = "wss://voice.example.com/media/t0k-en_?a=1&b=2";
+const BACK_URL: &str = "https://voice.example.com/answer?call=t0ken&back=1";
 const NOW_S: i64 = 1_795_000_000;
 
 /// Documents, requests and signed callbacks.
@@ -57,12 +59,15 @@ fn documents() -> Value {
     };
     let call = IncomingCall::default();
     let [from, to] = numbers();
-    let dial = |caller_id| Dial { to: &to, caller_id, ring_seconds: 60, max_seconds: 7_200 };
+    let (status_url, back_url) = ("https://voice.example.com/status?call=t0ken", BACK_URL);
+    let dial =
+        |caller_id| Dial { to: &to, caller_id, ring_seconds: 60, max_seconds: 7_200, status_url, back_url };
     json!({
         "connect": {"xml": xml(service.answer(&connect)), "media_url": MEDIA_URL},
         "rejected": {"xml": xml(service.refuse(&call, Refusal::Unbound))},
         "dial": {"xml": xml(service.transferring(&dial(Some(&from))))},
         "dial_as_caller": {"xml": xml(service.transferring(&dial(None)))},
+        "end": {"xml": xml(service.end())},
         "busy": {"xml": xml(service.refuse(&call, Refusal::Busy))},
     })
 }
@@ -105,6 +110,7 @@ fn requests() -> Value {
         call_id: "",
         document_url: "https://voice.example.com/answer/t0ken?to=442071838750",
         status_url: "",
+        back_url: "",
         command_id: "",
         now_ms: NOW_S * 1_000,
     };
@@ -125,6 +131,8 @@ fn callbacks() -> Value {
         ("asked", &calls[0], CallEvent::Asked),
         ("ringing", &calls[0], CallEvent::Ringing),
         ("ended", &calls[0], ended(EndKind::HungUp)),
+        ("other answered", &calls[0], other_answered()),
+        ("other ended", &calls[1], other_ended()),
         ("detected", &calls[0], CallEvent::Detected(Answerer::Machine)),
         ("incoming", &calls[1], CallEvent::Incoming),
         ("ended inbound", &calls[1], ended(EndKind::HungUp)),
@@ -139,6 +147,15 @@ fn callbacks() -> Value {
         ));
     }
     all.into()
+}
+
+fn other_answered() -> CallEvent {
+    CallEvent::OtherAnswered { url: BACK_URL.replace("answer", "status"), other_call_id: OTHER_ID.to_owned() }
+}
+
+fn other_ended() -> CallEvent {
+    let (url, other_call_id) = (BACK_URL.to_owned(), OTHER_ID.to_owned());
+    CallEvent::OtherEnded { url, other_call_id, how: EndKind::NoAnswer, is_over: false }
 }
 
 /// The media URL in a document, and as Plivo signs it, because Plivo's library does not accept WebSocket URLs.

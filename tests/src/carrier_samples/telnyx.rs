@@ -76,6 +76,7 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
         call_id: "call_01jd0000000000000000000000",
         document_url: STATUS_URL,
         status_url: STATUS_URL,
+        back_url: "",
         command_id: COMMAND_ID,
         now_ms: 0,
     };

@@ -24,6 +24,7 @@ const TO: &str = "+442071838750";
 const MEDIA_URL: &str = "wss://voice.example.com/media/a-token&more";
 const STATUS_URL: &str = "https://voice.example.com/carriers/twilio/a-token";
 const VOICE_URL: &str = "https://voice.example.com/carriers/twilio";
+const BACK_URL: &str = "https://voice.example.com/carriers/twilio/voice?call=a-token&back=1";
 const RING_SECONDS: u32 = 30;
 const MAX_SECONDS: u32 = 1_800;
 
@@ -80,7 +81,8 @@ fn requests(twilio: &dyn Carrier) -> Value {
             shows_caller,
             call_id: "",
             document_url: "",
-            status_url: "",
+            status_url: STATUS_URL,
+            back_url: BACK_URL,
             command_id: "",
             now_ms: 0,
         }))
@@ -92,7 +94,7 @@ fn requests(twilio: &dyn Carrier) -> Value {
         "place_hanging_up": place(Some(VoicemailAction::HangUp)),
         "place_leaving_message": place(Some(VoicemailAction::LeaveMessage)),
         "order": {
-            "from": FROM, "to": TO, "media_url": MEDIA_URL, "status_url": STATUS_URL,
+            "from": FROM, "to": TO, "media_url": MEDIA_URL, "status_url": STATUS_URL, "back_url": BACK_URL,
             "ring_seconds": RING_SECONDS, "max_seconds": MAX_SECONDS,
         },
         "complete": end(true),
@@ -141,6 +143,7 @@ fn documents(twilio: &dyn Carrier) -> Value {
         "rejected": document(twilio.refuse(&incoming, Refusal::Unbound)),
         "busy": document(twilio.refuse(&incoming, Refusal::Busy)),
         "nothing": document(twilio.acknowledge()),
+        "end": document(twilio.end()),
     })
 }
 
@@ -163,6 +166,15 @@ fn answer(reply: &ApiReply) -> Value {
     json!({"status": reply.status, "body": reply.body})
 }
 
+fn other_answered() -> CallEvent {
+    CallEvent::OtherAnswered { url: STATUS_URL.to_owned(), other_call_id: CALL_SID.replace("0f", "2f") }
+}
+
+fn other_ended(how: EndKind) -> CallEvent {
+    let other_call_id = CALL_SID.replace("0f", "2f");
+    CallEvent::OtherEnded { url: BACK_URL.to_owned(), other_call_id, how, is_over: false }
+}
+
 /// The fake's callbacks, unmodified and with one modification each, and whether the engine accepts them.
 fn callbacks(twilio: &dyn Carrier) -> Value {
     let public = Public { base_url: "https://voice.example.com".to_owned() };
@@ -178,6 +190,9 @@ fn callbacks(twilio: &dyn Carrier) -> Value {
         (true, ended(EndKind::Declined)),
         (true, ended(EndKind::Failed)),
         (true, ended(EndKind::Canceled)),
+        (true, other_answered()),
+        (true, other_ended(EndKind::Busy)),
+        (false, other_ended(EndKind::HungUp)),
         (true, CallEvent::Detected(Answerer::Person)),
         (true, CallEvent::Detected(Answerer::GreetedMachine)),
         (true, CallEvent::Detected(Answerer::Fax)),

@@ -52,6 +52,7 @@ pub fn samples() -> Value {
         "to": TO,
         "call_id": CALL,
         "media_url": MEDIA,
+        "back_url": BACK_URL,
         "status_url": STATUS,
         "ring_seconds": RING_SECONDS,
         "max_seconds": MAX_SECONDS,
@@ -90,6 +91,8 @@ fn hang_up(carrier: &Arc<dyn Carrier>) -> Outgoing {
     })
 }
 
+const BACK_URL: &str = "https://voice.example.com/carriers/vonage/voice?call=t0ken&back=1";
+
 fn transfer(carrier: &Arc<dyn Carrier>) -> Outgoing {
     carrier.transfer(&Transfer {
         carrier_call_id: CALL,
@@ -102,6 +105,7 @@ fn transfer(carrier: &Arc<dyn Carrier>) -> Outgoing {
         call_id: "",
         document_url: "",
         status_url: "",
+        back_url: BACK_URL,
         command_id: "0198f1a2-7c1e-7a55-8f4e-0123456789ae",
         now_ms: NOW_S * 1_000,
     })

@@ -33,7 +33,7 @@ pub use server::{CarrierServer, Seen};
 pub use speaker::Cleared;
 pub use wire::{
     Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind,
-    FromService, Instruction, MediaWire, PhoneCall, Public, Wire, WireMessage,
+    FromService, Instruction, MediaWire, PhoneCall, Public, Told, Wire, WireMessage,
 };
 
 /// The time of this machine, in seconds since 1970.

@@ -300,7 +300,7 @@ fn a_voice_run_needs_a_voice_for_its_caller() {
     )]);
     let own = json!({"pipeline_mode": "realtime", "model": "local/talks"});
     let simulation = simulation(&world, json!({}), own);
-    let refused = world.post(&format!("/simulations/{simulation}/runs"), json!({"mode": "voice"}));
+    let refused = world.post(format!("/simulations/{simulation}/runs"), json!({"mode": "voice"}));
     assert!(refused.json.to_string().contains("SIDETONE_DEFAULT_VOICE"), "{}", refused.json);
     refused.refused("validation_failed").naming(&["mode"]);
 }

@@ -3,6 +3,7 @@
 mod broken_lines;
 mod call_minute;
 mod capacity;
+mod coming_back;
 mod desk;
 mod handed_over;
 mod recordings;

@@ -261,6 +261,7 @@ fn a_transfer_under_way_comes_first(provider: &'static str) {
     assert_eq!(person.hears(), "One moment.");
     person.is_transferred();
     person.detects(Answerer::Machine);
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "voicemail", "ended_reason": "transferred", "fault": "none"}));
     assert_eq!((person.transfers(), person.is_commanded_to_end()), (1, false), "{call}");

@@ -22,6 +22,7 @@ macro_rules! with_each_carrier {
     };
 }
 
+mod coming_back;
 mod cut_short;
 mod hang_up;
 mod hard_to_hear;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::browser::{Browser, RATE};
 use sidetone_tests::fakes;
-use sidetone_tests::fakes::carrier::Instruction;
+use sidetone_tests::fakes::carrier::{EndKind, Instruction};
 use sidetone_tests::fakes::speech::CHAR_MS;
 use sidetone_tests::follower::Follower;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
@@ -166,9 +166,14 @@ fn a_realtime_model_hands_over_to_a_person(provider: &'static str) {
     hears_ms(&person, ms_of(GREETING));
     speak(&person, 1_200);
     hears_ms(&person, ms_of(GREETING) + ms_of("One moment."));
-    let dialled =
-        Instruction::Dial { to: SALES.to_owned(), caller_id: Some(desk.number.clone()), seconds: 3_600 };
+    let dialled = Instruction::Dial {
+        to: SALES.to_owned(),
+        caller_id: Some(desk.number.clone()),
+        seconds: 3_600,
+        told: None,
+    };
     assert_eq!(person.was_transferred(), dialled);
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
     assert_eq!(
@@ -388,4 +393,34 @@ fn a_model_that_does_not_answer_ends_the_call() {
             "{model}: {call}"
         );
     }
+}
+
+/// Its session goes on meanwhile, over the silence of a caller who hears the other telephone ring.
+#[test]
+fn a_caller_comes_back_to_a_realtime_model() {
+    let (desk, term) = desk("plivo", "live/talks");
+    let transfers = json!({"transfers": [{"name": "Sales", "number": "+4930123456"}]});
+    desk.world.patch(format!("/assistants/{}", desk.assistant.id), transfers).ok();
+    let asked = r#"Say One moment. Then use transfer_call {"name": "Sales"}"#;
+    fakes::shared_speech().will_hear(&term, &[asked, "When do you open?"]);
+    let (id, mut person) = desk.connected();
+    hears_ms(&person, ms_of(GREETING));
+    speak(&person, 1_200);
+    hears_ms(&person, ms_of(GREETING) + ms_of("One moment."));
+    person.was_transferred();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    person.other_ends(EndKind::NoAnswer, false);
+    person.comes_back();
+    desk.until(&id, "told why", |call| texts(call, "assistant").len() == 3);
+    person.until_quiet(700);
+    speak(&person, 1_200);
+    desk.until(&id, "answered", |call| texts(call, "assistant").len() == 4);
+    person.until_quiet(700);
+    person.hang_up();
+    let call = desk.over(&id);
+    desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
+    let told = r#"Nobody has answered at "Sales". The caller is back on the line."#;
+    assert_eq!(texts(&call, "tool_result"), [told]);
+    assert_eq!(texts(&call, "user"), [asked, "When do you open?"]);
+    assert_eq!(fakes::shared_speech().realtime(&term).refused, [""; 0]);
 }

@@ -246,6 +246,14 @@ impl Person {
         })
     }
 
+    /// The same on a line that has begun again.
+    #[track_caller]
+    pub fn hears_anew(&mut self) -> String {
+        (self.ear, self.listened) = (None, 0);
+        self.understood.clear();
+        self.hears()
+    }
+
     /// Listens until the assistant starts to speak.
     #[track_caller]
     pub fn hears_somebody(&mut self) {

@@ -26,14 +26,14 @@ with_each_carrier!(
 );
 
 const SALES: &str = "+4930123456";
-const ANNOUNCED: &str = "One moment.";
+pub(super) const ANNOUNCED: &str = "One moment.";
 
 /// The time of an order, which holds for what follows, too.
 const ORDERED_S: u32 = 3_600;
 const LONGEST_S: u32 = 7_200;
 
 /// A desk whose assistant announces and transfers to whomever the person names.
-fn desk(provider: &'static str) -> Desk {
+pub(super) fn desk(provider: &'static str) -> Desk {
     with_model(provider, "fake/parallel-tools")
 }
 
@@ -48,7 +48,7 @@ fn with_model(provider: &'static str, model: &str) -> Desk {
 }
 
 /// A call whose person has asked for somebody, and heard the announcement.
-fn asked_for(desk: &Desk, name: &str) -> (String, Person) {
+pub(super) fn asked_for(desk: &Desk, name: &str) -> (String, Person) {
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says(name);
@@ -57,11 +57,11 @@ fn asked_for(desk: &Desk, name: &str) -> (String, Person) {
 }
 
 fn to_sales(caller_id: Option<&str>, seconds: u32) -> Instruction {
-    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned), seconds }
+    Instruction::Dial { to: SALES.to_owned(), caller_id: caller_id.map(str::to_owned), seconds, told: None }
 }
 
 #[track_caller]
-fn is_transferred(desk: &Desk, id: &str, person: &Person) -> Value {
+pub(super) fn is_transferred(desk: &Desk, id: &str, person: &Person) -> Value {
     let call = desk.over(id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "transferred", "fault": "none"}));
     assert_eq!(texts(&call, "tool_result"), ["Transferred."]);
@@ -73,6 +73,7 @@ fn an_announced_call_is_transferred_once(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     assert_eq!(
         lines(&call),
@@ -107,6 +108,7 @@ fn an_incoming_call_is_transferred(provider: &'static str) {
     // Some carriers show the number of who has called, others only one of ours.
     let ours = ["telnyx", "vonage"].contains(&provider).then_some(desk.number.as_str());
     assert_eq!(person.was_transferred(), to_sales(ours, LONGEST_S));
+    person.other_answers();
     let id = desk.only_call()["id"].as_str().unwrap().to_owned();
     is_transferred(&desk, &id, &person);
     person.over(EndKind::HungUp);
@@ -118,6 +120,7 @@ fn the_carrier_may_close_the_media_before_it_answers(provider: &'static str) {
     person.transfers_are(Behaviour::Late);
     person.is_transferred();
     person.close_media();
+    person.other_answers();
     is_transferred(&desk, &id, &person);
 }
 
@@ -135,6 +138,7 @@ fn the_assistant_goes_on_after_a_refusal(provider: &'static str) {
     person.says("Support");
     assert_eq!(person.hears(), ANNOUNCED);
     person.was_transferred();
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred", "outcome": "completed"}));
     assert_eq!((person.transfers(), person.is_commanded_to_end()), (2, false));
@@ -165,6 +169,7 @@ fn two_transfers_in_one_turn_are_one(provider: &'static str) {
     let desk = with_model(provider, "fake/twice");
     let (id, mut person) = asked_for(&desk, "Sales");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), ORDERED_S));
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred"}));
     assert_eq!(texts(&call, "tool_call").len(), 2, "{call}");
@@ -222,6 +227,7 @@ fn a_tool_of_the_same_turn_answers_first(provider: &'static str) {
     assert_eq!(person.transfers(), 0);
     receiver.set(ReceiverBehaviour::Status(200));
     person.was_transferred();
+    person.other_answers();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "transferred"}));
     assert_eq!(texts(&call, "tool_result"), ["ok", "Transferred."]);
@@ -231,6 +237,7 @@ fn a_number_that_is_not_reached_ends_the_line(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     person.tell_of_other_end(&CallEvent::Ringing);
     person.tell_of_other_end(&CallEvent::Ended { how: EndKind::NoAnswer, seconds: 0 });
@@ -247,6 +254,7 @@ fn a_transferred_call_is_not_hung_up_by_request(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
+    person.other_answers();
     let call = is_transferred(&desk, &id, &person);
     let reply = desk.world.post(format!("/calls/{id}/hang-up"), json!({}));
     assert_eq!((reply.status, desk.call(&id)), (200, call));
@@ -263,6 +271,7 @@ fn little_money_shortens_a_transfer() {
     assert_eq!(person.hears(), GREETING);
     person.says("Please transfer me to Sales.");
     assert_eq!(person.was_transferred(), to_sales(Some(&desk.number), 28 * 60));
+    person.other_answers();
     is_transferred(&desk, &id, &person);
     let reserved = |desk: &Desk| desk.world.get("/workspace").ok()["reserved_microusd"].as_i64();
     assert_eq!(reserved(&desk), Some(58 * RATE_MICROUSD));

@@ -16,6 +16,18 @@ const _: () =
     assert!(PHONE_TRANSFER_MARGIN_MS > PHONE_RING_SECONDS as i64 * 1_000 + 2 * CARRIER_DEADLINE_MS as i64);
 /// From the request on, a line that was handed over is hung up at the latest after this.
 pub const PHONE_TRANSFER_MS_MAX: i64 = PHONE_TRANSFER_SECONDS_MAX * 1_000 + PHONE_TRANSFER_MARGIN_MS;
+/// Time from the request on in which a carrier that tells it says what came of a transfer. After that, others talk on the line.
+pub const PHONE_TRANSFER_RING_MS: i64 = 90_000;
+const _: () = assert!(
+    PHONE_TRANSFER_RING_MS > PHONE_RING_SECONDS as i64 * 1_000 + CARRIER_DEADLINE_MS as i64
+        && PHONE_TRANSFER_RING_MS < PHONE_TRANSFER_MARGIN_MS
+);
+/// Time that a carrier has to open a media socket again, once it knows that nobody has taken the call.
+pub const PHONE_TRANSFER_BACK_MS: i64 = 15_000;
+/// How often a caller comes back whom nobody has taken. Then no transfer is asked for any more in this call.
+pub const TRANSFER_RETURNS_MAX: u32 = 3;
+/// The silence that stands for a caller who hears the other telephone ring, in pieces of this length.
+pub const PHONE_AWAY_PIECE_MS: i64 = 100;
 /// Size of a carrier's response.
 pub const CARRIER_RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Time a telephone rings before the carrier gives up.

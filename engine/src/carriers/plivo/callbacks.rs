@@ -1,6 +1,6 @@
 //! Parses Plivo's callbacks: forms, or queries where a URL is configured for GET.
 //!
-//! Source: plivo.com/docs/voice/concepts/callbacks and payloads of the examples in Plivo's repositories. `Event` identifies
+//! Source: plivo.com/docs/voice/concepts/callbacks, plivo.com/docs/voice/xml/dial (parameters of `action` and `callbackUrl`) and payloads of the examples in Plivo's repositories. `Event` identifies
 //! the callback that asks for a document and the one that reports the end; those of an application may lack it and are
 //! identified by `CallStatus`.
 use std::borrow::Cow;
@@ -8,12 +8,16 @@ use std::borrow::Cow;
 use super::{causes, is_id};
 use crate::base::dollars;
 use crate::carriers::callback::Callback;
-use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
+use crate::carriers::report::{Billed, CarrierEvent, DialEnd, IncomingCall, Progress, Report, Untaken};
 use crate::carriers::shared;
 
 /// The events of a genuine callback.
 pub(super) fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     let parameters = Parameters::of(callback)?;
+    // A callback of `<Dial>`, about the other number; it has our call's status, too.
+    if !parameters.text("DialAction").is_empty() {
+        return Ok(dialed(&parameters).into_iter().collect());
+    }
     let Some(callback_type) = parameters.callback_type() else { return Ok(Vec::new()) };
     let carrier_call_id = parameters.call()?;
     let report = Report { carrier_call_id: carrier_call_id.clone(), ..Report::default() };
@@ -37,6 +41,33 @@ pub(super) fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String>
         CallbackType::Machine => CarrierEvent::Report(Report { machine: parameters.machine(), ..report }),
     };
     Ok(vec![event])
+}
+
+/// That the other number has answered. How it ended, `action` is told.
+fn dialed(parameters: &Parameters<'_>) -> Option<CarrierEvent> {
+    let other = parameters.text("DialBLegUUID");
+    let has_answered = matches!(parameters.text("DialAction"), "answer" | "connected");
+    (has_answered && is_id(other)).then(|| {
+        CarrierEvent::Report(Report {
+            carrier_call_id: other.to_owned(),
+            progress: Some(Progress::Answered),
+            ..Report::default()
+        })
+    })
+}
+
+/// What came of a `<Dial>`.
+pub(super) fn dial_ended(callback: &Callback<'_>) -> Result<DialEnd, String> {
+    let parameters = Parameters::of(callback)?;
+    let untaken = match parameters.text("DialStatus") {
+        "completed" => None,
+        "busy" => Some(Untaken::Busy),
+        "no-answer" | "timeout" => Some(Untaken::NoAnswer),
+        "failed" | "cancel" => Some(Untaken::Failed),
+        _ => return Err("DialStatus is missing or unknown".to_owned()),
+    };
+    let is_over = parameters.text("CallStatus") != "in-progress";
+    Ok(DialEnd { carrier_call_id: Some(parameters.call()?), untaken, is_over })
 }
 
 #[derive(Debug, Clone, Copy)]

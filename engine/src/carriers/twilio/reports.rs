@@ -1,13 +1,13 @@
 //! Parses Twilio's callbacks.
 //!
-//! Source: Twilio's pages "TwiML: Twilio's request to your application", "Call resource: StatusCallback" and
-//! "Answering machine detection".
+//! Sources: Twilio's pages "TwiML: Twilio's request to your application", "Call resource: StatusCallback",
+//! "Answering machine detection" and "TwiML: Dial" (parameters of the request to `action`).
 use std::borrow::Cow;
 
 use super::{causes, signature};
 use crate::base::text::truncate;
 use crate::carriers::callback::Callback;
-use crate::carriers::report::{Billed, CarrierEvent, End, IncomingCall, Progress, Report};
+use crate::carriers::report::{Billed, CarrierEvent, DialEnd, End, IncomingCall, Progress, Report, Untaken};
 use crate::carriers::shared;
 use crate::conversation::Greeting;
 
@@ -21,10 +21,7 @@ const WITHHELD_NUMBERS: &[&str] = &["+266696687", "+7378742833", "+2562533", "+8
 /// The events of a callback, by its content: one URL may be configured for a number's calls and for their status.
 pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
     let fields = Fields::of(callback);
-    let carrier_call_id = fields.get("CallSid").ok_or("no CallSid")?;
-    if !super::is_sid("CA", carrier_call_id) {
-        return Err(format!("invalid CallSid {}", quoted(carrier_call_id)));
-    }
+    let carrier_call_id = call_sid(&fields)?;
     // Status callbacks of a stream were not requested; the media socket has this information.
     if fields.get("StreamEvent").is_some() {
         return Ok(Vec::new());
@@ -34,6 +31,26 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
         status => report(&fields, carrier_call_id, status)?.map(CarrierEvent::Report),
     };
     Ok(event.into_iter().collect())
+}
+
+/// What came of a `<Dial>`.
+pub fn dial_ended(callback: &Callback<'_>) -> Result<DialEnd, String> {
+    let fields = Fields::of(callback);
+    let untaken = match fields.get("DialCallStatus") {
+        Some("completed" | "answered") => None,
+        Some("busy") => Some(Untaken::Busy),
+        Some("no-answer") => Some(Untaken::NoAnswer),
+        // Canceled: who was connected has hung up, or another program has.
+        Some("failed" | "canceled") => Some(Untaken::Failed),
+        other => return Err(format!("unknown DialCallStatus {}", quoted(other.unwrap_or_default()))),
+    };
+    let is_over = fields.get("CallStatus") != Some("in-progress");
+    Ok(DialEnd { carrier_call_id: Some(call_sid(&fields)?.to_owned()), untaken, is_over })
+}
+
+fn call_sid<'a>(fields: &'a Fields<'_>) -> Result<&'a str, String> {
+    let sid = fields.get("CallSid").ok_or("no CallSid")?;
+    if super::is_sid("CA", sid) { Ok(sid) } else { Err(format!("invalid CallSid {}", quoted(sid))) }
 }
 
 /// Whether a call waits for a document. It rings, or is in progress when another document of the operator redirected it to us.

@@ -63,7 +63,8 @@ pub fn connect(socket: &Socket<'_>) -> Value {
     json!([action])
 }
 
-/// Connects the call to another number. When that hangs up, or is not reached, there is no further action, so the call ends.
+/// Connects the call to another number. When that hangs up, or is not reached, there is no further action, so the call ends,
+/// unless the answer to a synchronous event of that leg is another document.
 pub fn dial(call: &Transfer<'_>) -> Value {
     let plain = |number: &E164| number.as_str().trim_start_matches('+').to_owned();
     let mut action = json!({
@@ -71,6 +72,9 @@ pub fn dial(call: &Transfer<'_>) -> Value {
         "endpoint": [{"type": "phone", "number": plain(call.to)}],
         "timeout": call.ring_seconds,
         "limit": call.max_seconds.clamp(1, LIMIT_SECONDS_MAX),
+        "eventType": "synchronous",
+        "eventUrl": [call.back_url],
+        "eventMethod": "POST",
     });
     if let Some(from) = call.our_number {
         action["from"] = json!(plain(from));

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::documents::LEG_HEADER;
 use super::{CALL_ID_BYTES_MAX, causes};
 use crate::carriers::callback::Callback;
-use crate::carriers::report::{Billed, CarrierEvent, IncomingCall, Progress, Report};
+use crate::carriers::report::{Billed, CarrierEvent, DialEnd, IncomingCall, Progress, Report, Untaken};
 use crate::carriers::shared;
 use crate::conversation::Greeting;
 
@@ -53,6 +53,21 @@ pub fn read(callback: &Callback<'_>) -> Result<Vec<CarrierEvent>, String> {
         call_id(&fields).ok_or_else(|| format!("event `{status:.40}` without a call id"))?;
     let billed = (status == "completed").then(|| billed(&fields));
     Ok(vec![CarrierEvent::Report(Report { carrier_call_id, progress, billed, machine, greeting })])
+}
+
+/// What an event of the leg to another number says of it; `None` while it rings. Such an event does not name our leg.
+pub fn dial_ended(callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
+    let fields = fields(callback)?;
+    let status = fields.get("status").and_then(Value::as_str).unwrap_or_default();
+    let untaken = match status {
+        "answered" | "completed" => None,
+        "busy" => Some(Untaken::Busy),
+        "timeout" | "unanswered" => Some(Untaken::NoAnswer),
+        // Cancelled: by whoever was connected.
+        "failed" | "rejected" | "cancelled" => Some(Untaken::Failed),
+        _ => return Ok(None),
+    };
+    Ok(Some(DialEnd { carrier_call_id: None, untaken, is_over: status == "cancelled" }))
 }
 
 /// The fields by name; for a query or a form, the first value of each name.
@@ -182,6 +197,34 @@ mod tests {
         match post(body).unwrap().as_slice() {
             [CarrierEvent::Report(report)] => report.clone(),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_came_of_the_other_leg_is_read() {
+        let headers =
+            HeaderMap::from_iter([(http::header::CONTENT_TYPE, "application/json".parse().unwrap())]);
+        let ended = |status: &str| {
+            let body = event(status).to_string();
+            let url = "https://voice.example.com/carriers/vonage/voice?call=t&back=1";
+            let body = body.as_bytes();
+            dial_ended(&Callback { method: "POST", url, headers: &headers, body, now_ms: 0 }).unwrap()
+        };
+        for (status, untaken) in [
+            ("answered", None),
+            ("completed", None),
+            ("busy", Some(Untaken::Busy)),
+            ("timeout", Some(Untaken::NoAnswer)),
+            ("unanswered", Some(Untaken::NoAnswer)),
+            ("failed", Some(Untaken::Failed)),
+            ("rejected", Some(Untaken::Failed)),
+            ("cancelled", Some(Untaken::Failed)),
+        ] {
+            let is_over = status == "cancelled";
+            assert_eq!(ended(status), Some(DialEnd { carrier_call_id: None, untaken, is_over }), "{status}");
+        }
+        for status in ["started", "ringing", "human", "machine", "something_new"] {
+            assert_eq!(ended(status), None);
         }
     }
 

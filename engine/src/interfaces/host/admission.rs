@@ -16,7 +16,7 @@ use crate::base::limits::{
 };
 use crate::interfaces::api::Api;
 use crate::interfaces::mounted;
-use crate::live::{LiveSession, handshake, telephony};
+use crate::live::{LiveSocket, handshake, telephony};
 use crate::operations::auth::{Credential, client_address, is_valid};
 use crate::ports::Incoming;
 
@@ -230,8 +230,8 @@ pub struct PendingSocket(Pending);
 pub enum SocketAdmission {
     /// Send this without an upgrade.
     Refused(Box<FinalResponse>),
-    /// Upgrade, then [`LiveSession::run`]; [`LiveSession::abandon`] when the upgrade fails. The call is open.
-    Accepted(Box<LiveSession>),
+    /// Upgrade, then [`LiveSocket::run`]; [`LiveSocket::abandon`] when the upgrade fails. The call is open.
+    Accepted(LiveSocket),
 }
 
 impl PendingSocket {
@@ -247,7 +247,7 @@ impl PendingSocket {
             Some(call_id) => Ok(call_id),
             None => match self.accept().await {
                 SocketAdmission::Refused(response) => Err(response),
-                SocketAdmission::Accepted(session) => Ok(session.call_id().clone()),
+                SocketAdmission::Accepted(socket) => Ok(socket.call_id().clone()),
             },
         }
     }
@@ -256,7 +256,7 @@ impl PendingSocket {
     pub async fn accept(self) -> SocketAdmission {
         let (api, incoming, trace) = self.0.into_incoming(Bytes::new());
         match handshake::accept(api.services(), &incoming).await {
-            Ok(session) => SocketAdmission::Accepted(Box::new(session)),
+            Ok(socket) => SocketAdmission::Accepted(socket),
             Err(fault) => SocketAdmission::Refused(Box::new(trace.fault(fault))),
         }
     }

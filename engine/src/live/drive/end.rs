@@ -48,7 +48,8 @@ impl Drive<'_> {
     }
 
     async fn play_out(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
-        self.await_transfer().await;
+        self.await_transfer(peer).await;
+        self.leave_ringing();
         // Pending model requests and tool calls are aborted.
         self.forget_question();
         self.forget_early();
@@ -121,9 +122,9 @@ impl Drive<'_> {
             recordings::in_progress(&call.workspace_id, &call.id),
         ];
         let [subscribers, leg, recording] = services.read(reads).await?;
-        let leg = Leg::first(Some(&leg))?;
+        let mut leg = Leg::first(Some(&leg))?;
         let answered_at = self.answered_at.map_or(call.started_at, Timestamp::from_ms);
-        let mut batch = Batch::default();
+        let mut batch = leg.as_mut().map_or_else(Batch::default, Leg::rings_no_more);
         let end = EndOfCall {
             call,
             leg: leg.as_ref(),

@@ -24,11 +24,13 @@ impl Drive<'_> {
         }
     }
 
-    /// Tells the conversation of a machine. While the carrier is asked to transfer the call, its answer comes first. Whether there
+    /// Tells the conversation of a machine. While the carrier is asked to transfer the call, what comes of that is first. Whether there
     /// was news.
     pub(super) fn meet_machine(&mut self) -> bool {
         let news = self.answerer.reported.filter(|_| self.answerer.reported != self.answerer.told);
-        let Some(greeting) = news.filter(|_| self.transferring.is_none()) else { return false };
+        let Some(greeting) = news.filter(|_| self.transferring.is_none() && self.ringing.is_none()) else {
+            return false;
+        };
         self.answerer.told = news;
         self.forget_early();
         self.handle(Input::MachineAnswered { greeting });

@@ -125,6 +125,9 @@ impl Drive<'_> {
     pub(super) fn apply_leg(&mut self, leg: Option<Leg>) {
         let Some(leg) = leg else { return };
         self.note_answerer(&leg);
+        if self.look_at_transfer(&leg) {
+            return;
+        }
         if let Some((reason, fault)) = leg.stop_reason().filter(|_| self.transferring.is_none()) {
             self.fault = fault.or(self.fault);
             self.is_connection_over = true;

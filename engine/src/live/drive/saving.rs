@@ -45,7 +45,8 @@ impl<'a> Drive<'a> {
             Told::Watched if self.has_unsaved_rows() || self.conversation.speaking().is_some() => {
                 self.saved_at_ms + LIVE_LOOK_MS
             }
-            Told::Watched => return,
+            // The socket itself is taken elsewhere.
+            Told::Watched | Told::Visited => return,
         };
         self.save_at_ms = self.save_at_ms.min(at_ms);
     }

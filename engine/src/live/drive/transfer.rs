@@ -1,7 +1,12 @@
 //! Handing a telephone call over to a person. The conversation asks for it once nothing is being said; until the carrier has
-//! answered, nothing else ends the call: some carriers close the line before they answer.
+//! answered, nothing else ends the call: some carriers close the line before they answer. Where the carrier says what comes of
+//! it, the conversation waits without a line while the other side rings, and goes on with a caller whom nobody has taken.
 use super::{Done, Drive};
+use crate::base::limits::{PHONE_TRANSFER_BACK_MS, PHONE_TRANSFER_CLOSE_MS, PHONE_TRANSFER_RING_MS};
 use crate::conversation::{EndedReason, Input};
+use crate::live::peer::Peer;
+use crate::live::telephony::leg::{Leg, Placing};
+use crate::live::telephony::returned::told;
 use crate::live::telephony::transfer::{Transferred, transfer};
 use crate::live::tool_calls::{CommittedCall, ToolCall};
 use crate::ports::BoxFuture;
@@ -10,13 +15,31 @@ use crate::storage::fault::Fault;
 /// A request to the carrier under way.
 pub(super) type Transferring<'a> = BoxFuture<'a, (String, Result<Transferred, Fault>)>;
 
+/// The other side rings.
+pub(super) struct Ringing {
+    /// The tool call, which has no result yet.
+    id: String,
+    /// Until then the carrier says what comes of it, or connects the caller again.
+    pub(super) until_ms: i64,
+    /// Whether nobody has taken the call.
+    is_untaken: bool,
+}
+
 impl<'a> Drive<'a> {
     /// Sends calls whose intent is stored.
-    pub(super) fn make(&mut self, calls: Vec<CommittedCall<'a>>) {
+    pub(super) fn make(&mut self, calls: Vec<CommittedCall<'a>>, peer: &mut dyn Peer) {
         for call in calls {
             let hands_over = self.session.on_phone && self.session.assistant.hands_over_with(call.name());
             match hands_over {
-                true => self.transferring = Some(self.hand_over(call.into_call())),
+                true => {
+                    if self.session.carrier().is_some_and(|carrier| carrier.tells_of_transfer()) {
+                        peer.may_leave(None);
+                        self.home.await_visit(Some(self.returns + 1));
+                    }
+                    let call = call.into_call();
+                    self.handed_to = call.arguments["name"].as_str().unwrap_or_default().to_owned();
+                    self.transferring = Some(self.hand_over(call));
+                }
                 false => self.calling.push(Box::pin(async move { Done::Tool(call.make().await) })),
             }
         }
@@ -39,28 +62,51 @@ impl<'a> Drive<'a> {
     }
 
     /// Waits for the carrier's answer, if it is being asked while the conversation has ended for another reason, or failed.
-    pub(super) async fn await_transfer(&mut self) {
+    pub(super) async fn await_transfer(&mut self, peer: &mut dyn Peer) {
         let Some(transferring) = self.transferring.take() else { return };
         let (id, transferred) = transferring.await;
         match transferred {
-            Ok(transferred) => self.transferred(id, transferred),
+            Ok(transferred) => self.transferred(id, transferred, peer),
             // What is stored says that the carrier was asked.
             Err(_) => self.line_taken = Some(EndedReason::CarrierFailed),
         }
     }
 
     /// Waits for the carrier's answer, if it is being asked. Whether the call ends with it.
-    pub(super) async fn ended_by_transfer(&mut self) -> Result<bool, Fault> {
+    pub(super) async fn ended_by_transfer(&mut self, peer: &mut dyn Peer) -> Result<bool, Fault> {
         let Some(transferring) = self.transferring.take() else { return Ok(false) };
         let (id, transferred) = transferring.await;
-        self.transferred(id, transferred?);
+        self.transferred(id, transferred?, peer);
         Ok(self.conversation.ended().is_some())
     }
 
     /// The carrier has answered.
-    pub(super) fn transferred(&mut self, id: String, transferred: Transferred) {
+    pub(super) fn transferred(&mut self, id: String, transferred: Transferred, peer: &mut dyn Peer) {
+        match transferred {
+            Transferred::Rings => {
+                peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
+                if self.conversation.ended().is_none() {
+                    let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
+                    self.ringing = Some(Ringing { id, until_ms, is_untaken: false });
+                    self.line_taken = Some(EndedReason::Transferred);
+                    // What came of it may be known already.
+                    self.save_at_ms = self.now_ms();
+                    return;
+                }
+            }
+            Transferred::Rejected(_) | Transferred::NotAsked(_) => {
+                self.home.await_visit(None);
+                peer.stays();
+            }
+            Transferred::Accepted | Transferred::Unknown => {}
+        }
+        self.conclude(id, transferred);
+    }
+
+    /// Tells the conversation what came of the request.
+    fn conclude(&mut self, id: String, transferred: Transferred) {
         let (text, is_error) = match &transferred {
-            Transferred::Accepted => ("Transferred.".to_owned(), false),
+            Transferred::Accepted | Transferred::Rings => ("Transferred.".to_owned(), false),
             Transferred::Rejected(why) => (format!("The carrier did not transfer the call: {why}"), true),
             Transferred::NotAsked(why) => (format!("The call was not transferred: {why}"), true),
             Transferred::Unknown => {
@@ -74,12 +120,81 @@ impl<'a> Drive<'a> {
         };
         self.inputs.handle(&mut self.conversation, at_ms, Input::ToolResult { id, text, is_error });
         self.line_taken = match transferred {
-            Transferred::Accepted => Some(EndedReason::Transferred),
+            Transferred::Accepted | Transferred::Rings => Some(EndedReason::Transferred),
             Transferred::Rejected(_) | Transferred::NotAsked(_) => None,
             Transferred::Unknown => {
                 self.handle(Input::Stop { reason: EndedReason::CarrierFailed });
                 Some(EndedReason::CarrierFailed)
             }
         };
+    }
+
+    /// What the leg says of a call that rings elsewhere. Whether the conversation has ended with it.
+    pub(super) fn look_at_transfer(&mut self, leg: &Leg) -> bool {
+        let now_ms = self.now_ms();
+        let Some(ringing) = &mut self.ringing else { return false };
+        if leg.rings() {
+            // Who was connected may have hung up.
+            if leg.facts.end.is_some() {
+                (self.ringing, self.line_taken) = (None, None);
+            }
+            return false;
+        }
+        if leg.transfer == Some(Placing::Accepted) {
+            let id = std::mem::take(&mut ringing.id);
+            self.ringing = None;
+            self.conclude(id, Transferred::Accepted);
+            return true;
+        }
+        self.line_taken = None;
+        if leg.facts.end.is_some() {
+            self.ringing = None;
+        } else if !ringing.is_untaken {
+            ringing.is_untaken = true;
+            ringing.until_ms = now_ms + PHONE_TRANSFER_BACK_MS;
+        }
+        false
+    }
+
+    /// Ends a wait that is over. Whether it is.
+    pub(super) fn give_up_ringing(&mut self) -> bool {
+        let now_ms = self.now_ms();
+        let Some(ringing) = self.ringing.take_if(|ringing| now_ms >= ringing.until_ms) else { return false };
+        match ringing.is_untaken {
+            // Nobody knows better.
+            false => self.conclude(ringing.id, Transferred::Accepted),
+            true => {
+                self.is_connection_over = true;
+                self.handle(Input::Stop { reason: EndedReason::MediaLost });
+            }
+        }
+        true
+    }
+
+    /// The conversation has ended, for whatever reason, while the other side rings: what comes of it, nobody here learns.
+    pub(super) fn leave_ringing(&mut self) {
+        if let Some(Ringing { id, is_untaken: false, .. }) = self.ringing.take() {
+            self.conclude(id, Transferred::Accepted);
+        }
+    }
+
+    /// The caller is connected again.
+    pub(super) fn reconnect(&mut self, peer: &mut dyn Peer) {
+        let (Some(socket), Some(carrier)) = (self.home.take_socket(), self.session.carrier()) else { return };
+        peer.reconnect(Box::new(socket), carrier.media_codec());
+        self.line_taken = None;
+        self.save_at_ms = self.now_ms();
+    }
+
+    /// The caller can be heard again. The model learns why.
+    pub(super) async fn is_back(&mut self) -> Result<(), Fault> {
+        let Some(Ringing { id, .. }) = self.ringing.take() else { return Ok(()) };
+        let call = &self.session.call;
+        let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
+        self.returns = leg.facts.returns;
+        self.line_taken = None;
+        let text = told(&self.handed_to, leg.facts.untaken);
+        self.handle(Input::ToolResult { id, text, is_error: true });
+        Ok(())
     }
 }

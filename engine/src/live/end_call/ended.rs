@@ -122,7 +122,7 @@ pub(super) fn apply_carrier_facts(ended: &mut EndedCall, leg: &Leg) {
         ended.outcome = Outcome::Voicemail;
     }
     // Whatever ended the conversation at the same moment.
-    if leg.transfer == Some(Placing::Accepted) {
+    if leg.transfer == Some(Placing::Accepted) && !leg.rings() {
         ended.ended_reason = Some(EndedReason::Transferred);
         ended.fault = EndedReason::Transferred.fault();
         if !is_voicemail {

@@ -80,7 +80,7 @@ impl MediaCodec for EmptyCodec {
 
 fn quiet_peer<'a>(socket: &'a mut dyn Socket, clock: &'a dyn Clock) -> LineSocket<'a> {
     let voice = Voice::tone(EmptyCodec.format().rate, TurnTaking::default(), false);
-    LineMedia::new(Box::new(EmptyCodec), voice).into_peer(socket, clock, SpeechExchanges::none())
+    LineMedia::new(Box::new(EmptyCodec), voice).into_peer(Box::new(socket), clock, SpeechExchanges::none())
 }
 
 #[test]

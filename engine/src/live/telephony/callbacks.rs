@@ -12,7 +12,7 @@ use crate::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
 };
 use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::telephony::{Route, client, incoming, status, transfer};
+use crate::live::telephony::{Route, client, incoming, returned, status, transfer};
 use crate::ports::Incoming;
 use crate::services::Services;
 use crate::storage::carrier_tokens;
@@ -149,14 +149,19 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     let token = query.iter().find(|(name, _)| name == "call");
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, text));
-    if token.is_some()
-        && let Some(document) = transfer::document(carrier, &query)
-    {
-        return Ok(document);
+    let malformed = |what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}."));
+    if let Some(token) = &token {
+        if let Some(document) = transfer::document(services, carrier, token, &query)? {
+            return Ok(document);
+        }
+        if let Some(visit) = transfer::visit(&query) {
+            return match carrier.dial_ended(&callback).map_err(malformed)? {
+                Some(ended) => returned::answer(services, carrier, token, visit, &ended).await,
+                None => Ok(carrier.acknowledge()),
+            };
+        }
     }
-    let events = carrier
-        .read(&callback)
-        .map_err(|what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}.")))?;
+    let events = carrier.read(&callback).map_err(malformed)?;
     let mut reply = carrier.acknowledge();
     for event in events {
         match event {

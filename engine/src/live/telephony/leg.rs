@@ -10,14 +10,14 @@ pub use row::Room;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, CallId, JobId, WorkspaceId};
-use crate::base::limits::INTEGER_MAX;
+use crate::base::limits::{INTEGER_MAX, PHONE_TRANSFER_RING_MS};
 use crate::base::time::Timestamp;
-use crate::carriers::{Billed, CarrierName, End, Ending, Rates, Rejection, Side};
+use crate::carriers::{Billed, CarrierName, End, Ending, Rates, Rejection, Side, Untaken};
 use crate::conversation::{CallFault, EndedReason, Greeting};
 use crate::storage::batch::Batch;
 use crate::storage::calls::NewCall;
 use crate::storage::fault::Fault;
-use crate::storage::spending;
+use crate::storage::spending::{self, Reservation};
 
 pub(crate) use job::DueIf;
 
@@ -100,9 +100,22 @@ pub struct CarrierFacts {
     /// The price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billed: Option<Billed>,
-    /// When the carrier was asked to hand the call over, in ms since 1970.
+    /// From when on there are two lines, in ms since 1970: when the carrier was asked to hand the call over, or, if it says so,
+    /// when somebody took it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over_ms: Option<i64>,
+    /// Until when a carrier that tells it says what came of the transfer, in ms since 1970; absent once it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rings_until_ms: Option<i64>,
+    /// What the call had reserved before that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reservation>,
+    /// Why nobody took the call the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untaken: Option<Untaken>,
+    /// How often the caller came back.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub returns: u32,
     /// The price of the line to the other number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_billed: Option<Billed>,
@@ -121,6 +134,11 @@ pub struct CarrierFacts {
     /// The carrier's code and message when it rejected the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejection: Option<(String, String)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "Serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What the month's spending contains of a telephone call.
@@ -184,6 +202,54 @@ impl Leg {
         self.transfer.is_some_and(|transfer| transfer != Placing::Rejected)
     }
 
+    /// Whether the other side rings, or may: what comes of the transfer, the carrier has not said yet.
+    pub fn rings(&self) -> bool {
+        self.facts.rings_until_ms.is_some()
+    }
+
+    /// The carrier is about to be asked for a transfer whose end it tells; the call has reserved this.
+    pub fn begin_to_ring(&mut self, now: Timestamp, reserved: Option<Reservation>) {
+        self.facts.rings_until_ms = Some(now.ms() + PHONE_TRANSFER_RING_MS);
+        self.facts.reserved = reserved;
+        self.facts.untaken = None;
+    }
+
+    /// Somebody has taken the call.
+    pub fn is_taken(&mut self, now: Timestamp) {
+        self.transfer = Some(Placing::Accepted);
+        self.facts.handed_over_ms = Some(now.ms());
+        (self.facts.rings_until_ms, self.facts.reserved) = (None, None);
+    }
+
+    /// Nobody has: the line is the conversation's again, with what it had reserved.
+    #[must_use]
+    pub fn is_not_taken(&mut self) -> Batch {
+        self.transfer = Some(Placing::Rejected);
+        (self.facts.handed_over_ms, self.facts.rings_until_ms) = (None, None);
+        let reserved = self.facts.reserved.take();
+        let mut batch = self.line_ends();
+        if !batch.is_empty() {
+            batch.extend(
+                reserved.map(|own| spending::set_reservation(&self.workspace_id, &self.call_id, own)),
+            );
+        }
+        batch
+    }
+
+    /// The call ends while the other side rings. Whoever was connected may have hung up; otherwise, others talk on the line, as
+    /// far as anybody knows.
+    #[must_use]
+    pub fn rings_no_more(&mut self) -> Batch {
+        if !self.rings() {
+            return Batch::default();
+        }
+        if self.facts.end.is_some() {
+            return self.is_not_taken();
+        }
+        (self.facts.rings_until_ms, self.facts.reserved) = (None, None);
+        Batch::default()
+    }
+
     /// The line that was handed over ends: what it had reserved is free, and runs may wait for that.
     #[must_use]
     pub fn line_ends(&mut self) -> Batch {
@@ -199,7 +265,8 @@ impl Leg {
         let CarrierFacts { billed, other_billed, handed_over_ms, end_reported_ms, .. } = self.facts;
         let cost = |billed, ours_ms| rates.cost_microusd(self.provider, billed, ours_ms);
         let both_ms = match (handed_over_ms, end_reported_ms) {
-            (Some(from), Some(until)) => (until - from).max(0),
+            // While the other side rings, there is one line.
+            (Some(from), Some(until)) if !self.rings() => (until - from).max(0),
             _ => 0,
         };
         let other = match both_ms > 0 || other_billed.is_some() {
@@ -360,6 +427,8 @@ mod tests {
         assert_eq!(cost(before.clone()), Some(10), "it has not ended");
         let over = CarrierFacts { end_reported_ms: Some(121_001), ..before };
         // 150 s of one, and 120 s of the other.
+        let rings = CarrierFacts { rings_until_ms: Some(60_000), ..over.clone() };
+        assert_eq!(cost(rings), Some(10), "nobody has answered");
         assert_eq!(cost(over.clone()), Some(30 + 30));
         let of_both = CarrierFacts { billed: told(500), ..over.clone() };
         assert_eq!(cost(of_both.clone()), Some(500 + 30));
@@ -377,6 +446,10 @@ mod tests {
             end: Some(End::of(EndedReason::Busy, "busy 486").lasting(Some(0)).ended_by(Some(Side::Callee))),
             billed: Some(Billed { duration_ms: Some(0), cost_microusd: Some(13_000) }),
             handed_over_ms: Some(900),
+            rings_until_ms: Some(950),
+            reserved: Some(Reservation { microusd: 5, models_microusd: 4 }),
+            untaken: Some(Untaken::NoAnswer),
+            returns: 2,
             other_billed: Some(Billed { duration_ms: Some(5), cost_microusd: None }),
             counted: Some(Counted { telephony_microusd: 7, duration_ms: 8 }),
             answered: true,

@@ -1,4 +1,5 @@
-//! Opens the media socket of a telephone call. If no conversation is possible, the call ends.
+//! Opens the media socket of a telephone call. If no conversation is possible, the call ends. That of a caller who is back from a
+//! transfer goes to the conversation, which waits.
 use std::sync::{Arc, Mutex};
 
 use crate::base::error::{Code, Error};
@@ -13,8 +14,8 @@ use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::telephony::callbacks::{carrier, verify};
 use crate::live::telephony::leg::Leg;
-use crate::live::telephony::token::{CallToken, Purpose};
-use crate::live::{LiveSession, call_journal, socket_origin};
+use crate::live::telephony::token::CallToken;
+use crate::live::{LiveSession, LiveSocket, call_journal, socket_origin};
 use crate::models::AssistantInUse;
 use crate::ports::Incoming;
 use crate::services::Services;
@@ -31,7 +32,7 @@ pub async fn open(
     incoming: &Incoming,
     provider: CarrierName,
     token: &str,
-) -> Result<LiveSession, Fault> {
+) -> Result<LiveSocket, Fault> {
     let carrier = carrier(services, provider)?;
     let request = &incoming.request;
     let origin = socket_origin(&services.config().base_url);
@@ -44,14 +45,42 @@ pub async fn open(
         now_ms: services.ports().clock.now_ms(),
     };
     verify(services, provider, &callback, carrier.check_media(&callback)).await?;
-    let Some(token) = CallToken::read(&services.config().secret, Purpose::Media, token) else {
+    let Some((token, visit)) = CallToken::read_media(&services.config().secret, token) else {
         let message = "This is not the media socket of a call: this service did not issue its address.";
         return Err(Error::new(Code::InvalidToken, message).into());
     };
+    if visit > 0 {
+        return come_back(services, provider, token, visit).await;
+    }
     match retry_stale(|| open_call(services, carrier, &token)).await? {
-        Some(opened) => Ok(opened.session(services, carrier)),
+        Some(opened) => Ok(LiveSocket::Call(Box::new(opened.session(services, carrier)))),
         None => Err(reject_over_limit(services, provider, &token).await),
     }
+}
+
+/// The socket of a caller whom nobody has taken. Where no conversation waits for it, its process has died.
+async fn come_back(
+    services: &Services,
+    provider: CarrierName,
+    token: CallToken,
+    visit: u32,
+) -> Result<LiveSocket, Fault> {
+    let CallToken { workspace_id, call_id } = token;
+    let [found] = services.read([Leg::select(&workspace_id, &call_id)]).await?;
+    let leg = Leg::first(Some(&found))?.filter(|leg| leg.provider == provider);
+    let leg = leg.ok_or_else(|| Error::not_found("call"))?;
+    if leg.is_over || leg.facts.returns != visit {
+        return Err(used_up().into());
+    }
+    match services.ports().live.visit(&call_id, visit) {
+        Some(holder) => Ok(LiveSocket::Back(workspace_id, call_id, holder)),
+        None => Err(used_up().into()),
+    }
+}
+
+fn used_up() -> Error {
+    let message = "The media socket of this call was opened before, or the call has ended.";
+    Error::new(Code::TokenUsed, message)
 }
 
 struct Opened {
@@ -97,8 +126,7 @@ async fn unopened_leg(services: &Services, provider: CarrierName, token: &CallTo
         return Err(Error::not_found("call").into());
     };
     if leg.media_at.is_some() || leg.is_over {
-        let message = "The media socket of this call was opened before, or the call has ended.";
-        return Err(Error::new(Code::TokenUsed, message).into());
+        return Err(used_up().into());
     }
     Ok(leg)
 }

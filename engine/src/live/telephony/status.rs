@@ -59,7 +59,8 @@ async fn apply_once(
     }
 }
 
-/// About the number to which a call was transferred. If it is not reached, or has hung up, nobody is left to talk with.
+/// About the number to which a call was transferred. Once it has answered, somebody has taken the call. If it is not reached, or
+/// has hung up, nobody is left to talk with.
 async fn other_end(services: &Services, leg: Leg, report: &Report) -> Result<(), Fault> {
     let now = services.now();
     let mut batch = Batch::default();
@@ -70,6 +71,12 @@ async fn other_end(services: &Services, leg: Leg, report: &Report) -> Result<(),
     }
     let mut after = leg.clone();
     after.facts.other_billed = merge_billed(leg.facts.other_billed, report.billed);
+    if leg.rings() && !leg.is_over && report.progress == Some(Progress::Answered) {
+        after.is_taken(now);
+        batch.signal(&leg.call_id);
+        // If its process has died.
+        leg.wake_job(now, &mut batch);
+    }
     if after != leg {
         let [call] = services.read([calls::select_for(&leg.workspace_id, &leg.call_id)]).await?;
         late_price::store(services, &leg, after, call.first(), now, &mut batch)?;
@@ -152,6 +159,10 @@ impl<'a> Change<'a> {
         }
         late_price::store(services, self.before, leg.clone(), call, self.now, &mut batch)?;
         batch.signal(call_id);
+        if self.before.rings() && leg.facts.end.is_some() {
+            // If its process has died, nobody waits any more.
+            leg.wake_job(self.now, &mut batch);
+        }
         if let Some(status) = self.status() {
             if !is_over {
                 batch.extend(calls::write::advance(workspace_id, call_id, status, self.now));

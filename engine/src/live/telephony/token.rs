@@ -1,12 +1,15 @@
 //! The signed token in the URLs that a carrier receives: it identifies the call.
 //!
 //! Tokens for callbacks can be used any number of times; a token for the media socket opens it once, which the call's
-//! row records. The carrier's own signature is checked as well, but not every carrier signs every request.
+//! row records, or, for a caller who comes back, the conversation that waits. The carrier's own signature is checked as well, but not every carrier signs every request.
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
 use crate::base::ids::{CallId, Id, WorkspaceId};
+use crate::base::limits::TRANSFER_RETURNS_MAX;
 use crate::storage::fault::Fault;
 use crate::storage::signing::call_token_signature;
 
@@ -17,14 +20,17 @@ pub enum Purpose {
     Callback,
     /// Its media socket.
     Media,
+    /// The media socket of a caller who has come back from a transfer so many times.
+    MediaAgain(u32),
 }
 
 impl Purpose {
     /// The word that enters the signature.
-    const fn as_str(self) -> &'static str {
+    fn as_word(self) -> Cow<'static, str> {
         match self {
-            Self::Callback => "callback",
-            Self::Media => "media",
+            Self::Callback => "callback".into(),
+            Self::Media => "media".into(),
+            Self::MediaAgain(visit) => format!("media:{visit}").into(),
         }
     }
 }
@@ -54,7 +60,7 @@ impl CallToken {
     pub fn sign(&self, server_secret: &str, purpose: Purpose) -> Result<String, Fault> {
         let claims = self.claims().ok_or_else(|| Fault::Bug(format!("{} cannot be packed", self.call_id)))?;
         let mut bytes = claims.to_vec();
-        bytes.extend_from_slice(&call_token_signature(server_secret, purpose.as_str(), &claims));
+        bytes.extend_from_slice(&call_token_signature(server_secret, &purpose.as_word(), &claims));
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
@@ -65,13 +71,22 @@ impl CallToken {
         }
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (claims, signature) = bytes.split_at_checked(CLAIMS_BYTES)?;
-        let genuine = call_token_signature(server_secret, purpose.as_str(), claims);
+        let genuine = call_token_signature(server_secret, &purpose.as_word(), claims);
         if !bool::from(genuine.ct_eq(signature)) {
             return None;
         }
         let (workspace, rest) = claims.split_first_chunk::<ID_BYTES>()?;
         let (call, _) = rest.split_first_chunk::<ID_BYTES>()?;
         Some(Self { workspace_id: WorkspaceId::from_bytes(*workspace), call_id: CallId::from_bytes(*call) })
+    }
+
+    /// Decodes the token of a media socket: the first one of a call, or that of a caller who has come back so many times.
+    pub fn read_media(server_secret: &str, text: &str) -> Option<(Self, u32)> {
+        if let Some(token) = Self::read(server_secret, Purpose::Media, text) {
+            return Some((token, 0));
+        }
+        let again = |visit| Some((Self::read(server_secret, Purpose::MediaAgain(visit), text)?, visit));
+        (1..=TRANSFER_RETURNS_MAX).find_map(again)
     }
 
     fn claims(&self) -> Option<[u8; CLAIMS_BYTES]> {
@@ -102,6 +117,18 @@ mod tests {
         assert_eq!(CallToken::read("a server secret", Purpose::Media, &text), Some(token()));
         assert_eq!(CallToken::read("a server secret", Purpose::Callback, &text), None);
         assert_eq!(CallToken::read("another secret", Purpose::Media, &text), None);
+    }
+
+    #[test]
+    fn a_token_of_a_media_socket_is_for_one_visit() {
+        for visit in 0..=TRANSFER_RETURNS_MAX + 1 {
+            let purpose = if visit == 0 { Purpose::Media } else { Purpose::MediaAgain(visit) };
+            let text = token().sign("a server secret", purpose).unwrap();
+            let known = (visit <= TRANSFER_RETURNS_MAX).then(|| (token(), visit));
+            assert_eq!(CallToken::read_media("a server secret", &text), known);
+        }
+        let callback = token().sign("a server secret", Purpose::Callback).unwrap();
+        assert_eq!(CallToken::read_media("a server secret", &callback), None);
     }
 
     #[test]

@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 
 use super::leg::{self, HandedOver, Leg, Placing};
+use super::token::CallToken;
 use super::{CallUrls, callbacks, client};
 use crate::base::limits::{
     CARRIER_DEADLINE_MS, PHONE_RING_SECONDS, PHONE_TRANSFER_MARGIN_MS, PHONE_TRANSFER_SECONDS_MAX,
+    TRANSFER_RETURNS_MAX,
 };
 use crate::base::phone::E164;
 use crate::carriers::{Carrier, Dial, Reply, Transfer};
@@ -20,8 +22,10 @@ use crate::storage::spending::{self, Budget, Reservation};
 
 /// What came of the request.
 pub(crate) enum Transferred {
-    /// The carrier transfers the call.
+    /// The carrier transfers the call, or somebody has taken it.
     Accepted,
+    /// The carrier transfers the call, and says what comes of it.
+    Rings,
     /// It does not, for this reason: the call goes on as before.
     Rejected(String),
     /// The same; the carrier was not asked.
@@ -34,6 +38,8 @@ pub(crate) enum Transferred {
 const TO: &str = "to";
 const FROM: &str = "from";
 const SECONDS: &str = "seconds";
+/// In that URL and in [`Dial::back_url`]: how often the caller would have come back.
+const BACK: &str = "back";
 
 /// The longest time of a line that is handed over.
 const MINUTES_MAX: i64 = PHONE_TRANSFER_SECONDS_MAX / 60;
@@ -58,11 +64,13 @@ pub(crate) async fn transfer(
     }
     let shows_caller = is_inbound && caller.is_some();
     let our_number = if is_inbound { called } else { caller };
+    let tells = carrier.tells_of_transfer();
     let Intent { leg, carrier_call_id, minutes, before } =
-        match retry_stale(|| store_intent(services, call, lease)).await? {
+        match retry_stale(|| store_intent(services, call, lease, tells)).await? {
             Ok(intent) => intent,
             Err(why) => return Ok(Transferred::NotAsked(why)),
         };
+    let back_url = back_url(&urls.answer, leg.facts.returns + 1);
     let mut request = Transfer {
         carrier_call_id: &carrier_call_id,
         region_url: leg.region_url.as_deref(),
@@ -74,10 +82,11 @@ pub(crate) async fn transfer(
         call_id: &leg.call_id,
         document_url: "",
         status_url: &urls.status,
+        back_url: &back_url,
         command_id: &leg::command_id(&leg.call_id, tool_call_id),
         now_ms: services.ports().clock.now_ms(),
     };
-    let document_url = document_url(&urls.answer, &request.dial());
+    let document_url = document_url(&request.dial());
     request.document_url = &document_url;
     let transferred = match client::send(services, carrier.transfer(&request)).await {
         Ok(reply) => match reply.status {
@@ -91,12 +100,17 @@ pub(crate) async fn transfer(
         Err(HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => Transferred::Unknown,
     };
     let state = match transferred {
-        Transferred::Accepted => Placing::Accepted,
+        Transferred::Accepted | Transferred::Rings => Placing::Accepted,
         Transferred::Rejected(_) | Transferred::NotAsked(_) => Placing::Rejected,
         Transferred::Unknown => Placing::Unknown,
     };
-    retry_stale(|| store_answer(services, call, state, before)).await?;
-    Ok(transferred)
+    let is_told = retry_stale(|| store_answer(services, call, state, before, tells)).await?;
+    Ok(match transferred {
+        Transferred::Accepted if tells => Transferred::Rings,
+        // What came of it is known before the answer.
+        Transferred::Unknown if is_told => Transferred::Rings,
+        transferred => transferred,
+    })
 }
 
 /// A request that is about to be made.
@@ -115,6 +129,7 @@ async fn store_intent(
     services: &Services,
     call: &NewCall,
     lease: &JobLease,
+    tells: bool,
 ) -> Result<Result<Intent, &'static str>, Fault> {
     let (workspace_id, now) = (&call.workspace_id, services.now());
     let reads = [
@@ -126,6 +141,9 @@ async fn store_intent(
     let leg = Leg::first(Some(&leg))?.ok_or_else(|| Fault::Bug(format!("{} has no leg", call.id)))?;
     if leg.stop_reason().is_some() || leg.may_be_transferred() {
         return Ok(Err("it is over."));
+    }
+    if leg.facts.returns >= TRANSFER_RETURNS_MAX {
+        return Ok(Err("nobody has taken it three times. Do not try it again."));
     }
     let Some(carrier_call_id) = leg.carrier_call_id.clone() else {
         return Ok(Err("the carrier has not named it yet."));
@@ -145,6 +163,9 @@ async fn store_intent(
         ..leg
     };
     leg.facts.handed_over_ms = Some(now.ms());
+    if tells {
+        leg.begin_to_ring(now, before);
+    }
     let mut statements = lease.extend(now.ms()).to_vec();
     if grant.microusd.is_some() {
         statements.push(spending::still_left(services, workspace_id, &call.id, now.ms(), grant.whole()));
@@ -168,19 +189,25 @@ fn whole_minutes(ms: i64) -> i64 {
     ms / 60_000 + i64::from(ms % 60_000 > 0)
 }
 
-/// Stores what the carrier has answered. After a refusal, the call goes on with what it had reserved.
+/// Stores what the carrier has answered. After a refusal, the call goes on with what it had reserved. Whether a carrier that
+/// `tells` it has said before what came of the transfer: then that counts.
 async fn store_answer(
     services: &Services,
     call: &NewCall,
     state: Placing,
     before: Option<Reservation>,
-) -> Result<(), Fault> {
+    tells: bool,
+) -> Result<bool, Fault> {
     let workspace_id = &call.workspace_id;
     let mut leg = Leg::load(services, workspace_id, &call.id).await?;
+    if tells && !leg.rings() {
+        return Ok(true);
+    }
     let mut batch = Batch::default();
     leg.transfer = Some(state);
     if state == Placing::Rejected {
-        leg.facts.handed_over_ms = None;
+        (leg.facts.handed_over_ms, leg.facts.rings_until_ms) = (None, None);
+        leg.facts.reserved = None;
         batch = leg.line_ends();
         if !batch.is_empty() {
             batch.extend(before.map(|before| spending::set_reservation(workspace_id, &call.id, before)));
@@ -188,29 +215,48 @@ async fn store_answer(
     }
     batch.prepend(leg.change());
     batch.write(services).await?;
-    Ok(())
+    Ok(false)
+}
+
+/// Where a carrier asks how to go on if nobody takes the call.
+fn back_url(answer_url: &str, visit: u32) -> String {
+    format!("{answer_url}&{BACK}={visit}")
+}
+
+/// The number in a genuine request of that URL.
+pub(super) fn visit(query: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<u32> {
+    let (_, visit) = query.iter().find(|(name, _)| name == BACK)?;
+    visit.parse().ok().filter(|visit| (1..=TRANSFER_RETURNS_MAX).contains(visit))
 }
 
 /// Where a carrier fetches the document that dials: the carrier's signature covers the whole URL.
-fn document_url(answer_url: &str, dial: &Dial<'_>) -> String {
+fn document_url(dial: &Dial<'_>) -> String {
     let digits = |number: &E164| number.as_str().trim_start_matches('+').to_owned();
     let from = dial.caller_id.map(|number| format!("&{FROM}={}", digits(number))).unwrap_or_default();
-    format!("{answer_url}&{TO}={}{from}&{SECONDS}={}", digits(dial.to), dial.max_seconds)
+    format!("{}&{TO}={}{from}&{SECONDS}={}", dial.back_url, digits(dial.to), dial.max_seconds)
 }
 
 /// The document for a genuine request of that URL; `None` if the request is another one.
-pub(super) fn document(carrier: &dyn Carrier, query: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<Reply> {
+pub(super) fn document(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: &CallToken,
+    query: &[(Cow<'_, str>, Cow<'_, str>)],
+) -> Result<Option<Reply>, Fault> {
     let value = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value);
     let number = |name: &str| E164::parse(&format!("+{}", value(name)?)).ok();
-    Some(
-        carrier.transferring(&Dial {
-            to: &number(TO)?,
-            caller_id: number(FROM).as_ref(),
-            ring_seconds: PHONE_RING_SECONDS,
-            max_seconds: value(SECONDS)?
-                .parse()
-                .ok()
-                .filter(|seconds| i64::from(*seconds) <= PHONE_TRANSFER_SECONDS_MAX)?,
-        }),
-    )
+    let seconds = value(SECONDS).and_then(|text| text.parse().ok());
+    let seconds = seconds.filter(|seconds| i64::from(*seconds) <= PHONE_TRANSFER_SECONDS_MAX);
+    let (Some(to), Some(max_seconds), Some(visit)) = (number(TO), seconds, visit(query)) else {
+        return Ok(None);
+    };
+    let urls = CallUrls::new(services, carrier.provider(), &token.workspace_id, &token.call_id)?;
+    Ok(Some(carrier.transferring(&Dial {
+        to: &to,
+        caller_id: number(FROM).as_ref(),
+        ring_seconds: PHONE_RING_SECONDS,
+        max_seconds,
+        status_url: &urls.status,
+        back_url: &back_url(&urls.answer, visit),
+    })))
 }

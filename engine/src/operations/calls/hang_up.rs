@@ -43,6 +43,10 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             not_now("The carrier is being asked to hand this call over. Try again in a moment.").into()
         );
     }
+    if leg.rings() {
+        let message = "This call is being handed over, and the other telephone rings. Try again in a moment.";
+        return Err(not_now(message).into());
+    }
     if leg.is_over || leg.facts.end.is_some() || leg.may_be_transferred() {
         return context.commit(Vec::new(), Output::ok(&call)?).await;
     }

@@ -124,3 +124,40 @@ fn a_follower_of_a_call_that_nobody_holds_waits() {
     other.signal(&id).now_or_never().unwrap();
     assert_ne!(waiting.now_or_never(), Some(seen));
 }
+
+#[test]
+fn an_owner_gets_the_socket_that_it_waits_for_once() {
+    let (homes, id) = homes();
+    assert!(homes.visit(&id, 1).is_none(), "nobody owns the call");
+    let mut home = homes.own(&id);
+    assert!(homes.visit(&id, 1).is_none(), "the owner waits for none");
+    home.await_visit(Some(2));
+    assert!(homes.visit(&id, 1).is_none(), "it waits for another one");
+    let holder = homes.visit(&id, 2);
+    assert!(holder.is_some() && homes.visit(&id, 2).is_none());
+    assert_eq!(told(&mut home), Poll::Ready(Told::Visited));
+    assert!(home.take_socket().is_some());
+    assert_eq!((told(&mut home), home.take_socket().is_none()), (Poll::Pending, true));
+    // Who leaves lets go of a socket that has come.
+    home.await_visit(Some(3));
+    let holder = homes.visit(&id, 3).unwrap();
+    drop(home);
+    let mut gone = Box::pin(async { holder.hold(&mut NoSocket).await });
+    assert_eq!((&mut gone).now_or_never(), Some(()));
+}
+
+struct NoSocket;
+
+impl crate::ports::Socket for NoSocket {
+    fn receive(&mut self, _: i64) -> BoxFuture<'_, crate::ports::Received> {
+        Box::pin(std::future::pending())
+    }
+
+    fn send(&mut self, _: crate::ports::SocketMessage) -> BoxFuture<'_, Result<(), crate::ports::Gone>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn close(&mut self, _: u16, _: &'static str) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}

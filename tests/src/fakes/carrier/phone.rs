@@ -9,6 +9,7 @@ use super::line::{Closed, Line};
 use super::server::{CarrierServer, TIMEOUT_MS};
 use super::wire::{
     Answerer, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind, Instruction, PhoneCall,
+    Told,
 };
 use crate::reply::Reply;
 
@@ -33,6 +34,8 @@ pub struct Phone {
     told: u32,
     /// Transfers that were answered in another way than those that follow.
     earlier_transfers: usize,
+    /// The call to the other number: its id, and where the service wants to be told of it.
+    other: Option<(String, Told)>,
     line: Option<Line>,
     connected_at: Option<Instant>,
     pace: f64,
@@ -49,6 +52,7 @@ impl Phone {
             held: None,
             told: 0,
             earlier_transfers: 0,
+            other: None,
             line: None,
             connected_at: None,
             pace: 1.0,
@@ -197,10 +201,43 @@ impl Phone {
     #[track_caller]
     pub fn is_transferred(&mut self) -> Instruction {
         let instruction = self.server.transfer_after(&self.call, self.earlier_transfers);
-        instruction.unwrap_or_else(|url| {
+        let mut instruction = instruction.unwrap_or_else(|url| {
             self.ask(&CallEvent::Transferring { url });
             self.instruction.clone().expect("the service has answered").expect("valid instructions")
-        })
+        });
+        if let Instruction::Dial { told, .. } = &mut instruction {
+            let (id, _) = super::numbers::ids(self.server.provider());
+            self.other = told.take().map(|told| (id, told));
+        }
+        instruction
+    }
+
+    /// Whether the carrier tells what comes of a transfer.
+    pub fn tells_of_transfer(&self) -> bool {
+        self.other.is_some()
+    }
+
+    /// The other number answers, which the carrier reports if the service wants to know.
+    #[track_caller]
+    pub fn other_answers(&mut self) {
+        if let Some((other_call_id, Told { status_url, .. })) = self.other.clone() {
+            self.tell(&CallEvent::OtherAnswered { url: status_url, other_call_id });
+        }
+    }
+
+    /// The call to the other number ends, and with it this one, if it `is_over`: the carrier asks how to go on.
+    #[track_caller]
+    pub fn other_ends(&mut self, how: EndKind, is_over: bool) -> Instruction {
+        let (other_call_id, Told { back_url, .. }) = self.other.clone().expect("a transfer that is told of");
+        self.ask(&CallEvent::OtherEnded { url: back_url, other_call_id, how, is_over });
+        self.instruction.clone().expect("the service has answered").expect("valid instructions")
+    }
+
+    /// The carrier connects the caller to the media socket again.
+    #[track_caller]
+    pub fn comes_back(&mut self) {
+        self.open_socket();
+        self.begin();
     }
 
     /// The same; the carrier then closes the media, if it does.
@@ -210,6 +247,7 @@ impl Phone {
         if self.closing_ends() {
             self.close_media();
         }
+        self.earlier_transfers = self.transfers();
         instruction
     }
 
@@ -373,7 +411,12 @@ impl Phone {
         let reply = reply?;
         let content_type =
             reply.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        self.instruction = Some(self.server.wire().instruction(reply.status, content_type, &reply.body));
+        // An event needs no document: then the one that it is about goes on.
+        let goes_on = matches!(event, CallEvent::OtherEnded { .. }) && reply.body.is_empty();
+        self.instruction = Some(match goes_on {
+            true => Ok(Instruction::HangUp),
+            false => self.server.wire().instruction(reply.status, content_type, &reply.body),
+        });
         let status = reply.status;
         self.announced = Some(reply);
         self.follow();

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::clock_s;
 use super::wire::{
     Answerer, ApiReply, ApiRequest, Behaviour, CallEvent, CallbackRequest, Command, Detection, EndKind,
-    Instruction, MediaWire, PhoneCall, Public, Wire,
+    Instruction, MediaWire, PhoneCall, Public, Told, Wire,
 };
 use fields::{method, number, object, one, text, url, within};
 use media::VonageMedia;
@@ -60,6 +60,19 @@ impl VonageWire {
             event.extend(summary(7, now_s));
         }
         Some(post(&leg.event_url.unwrap_or_else(|| call.status_url.clone()), &Value::Object(event), now_s))
+    }
+
+    fn of_other(
+        &self,
+        call: &PhoneCall,
+        url: &str,
+        id: &str,
+        event: &CallEvent,
+        now_s: i64,
+    ) -> Option<CallbackRequest> {
+        let (carrier_call_id, status_url) = (id.to_owned(), url.to_owned());
+        let other = PhoneCall { carrier_call_id, status_url, outbound: true, ..call.clone() };
+        self.callback(&Public { base_url: String::new() }, &other, event, 0, now_s)
     }
 
     fn leg(&self, call: &PhoneCall) -> Option<SocketLeg> {
@@ -132,7 +145,10 @@ impl VonageWire {
     fn instructed(&self, document: &Value) -> Result<Instruction, String> {
         Ok(match ncco::read(document)? {
             Ncco::Over => Instruction::HangUp,
-            Ncco::Dial { to, from, seconds } => Instruction::Dial { to, caller_id: from, seconds },
+            Ncco::Dial { to, from, seconds, event_url } => {
+                let told = Told { status_url: event_url.clone(), back_url: event_url };
+                Instruction::Dial { to, caller_id: from, seconds, told: Some(told) }
+            }
             Ncco::Connect(leg) => {
                 self.remember(&leg);
                 Instruction::Connect { media_url: leg.uri, status_url: None }
@@ -232,6 +248,15 @@ impl Wire for VonageWire {
             CallEvent::Ended { how: EndKind::Canceled, .. } => ("cancelled", None, Map::new()),
             // The order contains the document, and the end contains the price.
             CallEvent::Asked | CallEvent::Priced { .. } | CallEvent::Transferring { .. } => return None,
+            // Events of another leg of the conversation, which do not name the first one.
+            CallEvent::OtherAnswered { url, other_call_id } => {
+                return self.of_other(call, url, other_call_id, &CallEvent::Answered, now_s);
+            }
+            CallEvent::OtherEnded { url, other_call_id, how, is_over } => {
+                let how = if *is_over { EndKind::Canceled } else { *how };
+                let ended = CallEvent::Ended { how, seconds: 30 };
+                return self.of_other(call, url, other_call_id, &ended, now_s);
+            }
         };
         let mut body = json!({
             "headers": {},

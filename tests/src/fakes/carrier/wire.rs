@@ -201,11 +201,22 @@ pub enum Instruction {
         caller_id: Option<String>,
         /// How long both may talk.
         seconds: u32,
+        /// Where the carrier tells what comes of it.
+        told: Option<Told>,
     },
     /// Declines it or hangs up, possibly after a spoken text.
     HangUp,
     /// None yet: a command follows.
     Wait,
+}
+
+/// The URLs of a `<Dial>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// For the answer of the other number.
+    pub status_url: String,
+    /// For the end of the connection, whether there was one or not.
+    pub back_url: String,
 }
 
 /// The reaction to an order, selected by the called number.
@@ -271,6 +282,24 @@ pub enum CallEvent {
     Transferring {
         /// The URL that the service named.
         url: String,
+    },
+    /// The number to which the call is transferred has answered.
+    OtherAnswered {
+        /// The URL of the document.
+        url: String,
+        /// The carrier's id of the call to it.
+        other_call_id: String,
+    },
+    /// That call has ended; the carrier asks for instructions for the first one.
+    OtherEnded {
+        /// The URL of the document.
+        url: String,
+        /// The carrier's id of that call.
+        other_call_id: String,
+        /// How it ended.
+        how: EndKind,
+        /// Whether the first call is over, too.
+        is_over: bool,
     },
     /// The carrier has detected who answered, or more about it.
     Detected(Answerer),

@@ -162,3 +162,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_came_of_a_dial_is_read() {
+    let ended = |body: &str| {
+        let url = format!("https://h/p?CallUUID={CALL}&{body}");
+        dial_ended(&Callback { method: "GET", url: &url, headers: &HeaderMap::new(), body: b"", now_ms: 0 })
+    };
+    for (status, untaken) in [
+        ("completed", None),
+        ("busy", Some(Untaken::Busy)),
+        ("no-answer", Some(Untaken::NoAnswer)),
+        ("timeout", Some(Untaken::NoAnswer)),
+        ("failed", Some(Untaken::Failed)),
+        ("cancel", Some(Untaken::Failed)),
+    ] {
+        for (ours, is_over) in [("in-progress", false), ("completed", true)] {
+            let expected = DialEnd { carrier_call_id: Some(CALL.to_owned()), untaken, is_over };
+            assert_eq!(ended(&format!("DialStatus={status}&CallStatus={ours}")), Ok(expected), "{status}");
+        }
+    }
+    assert!(ended("CallStatus=in-progress").is_err());
+    // The callbacks of the other leg: only its answer counts.
+    let other = "3e82ae9d-2c78-4d85-b1a4-6eae7dbafb37";
+    let of_other = |action: &str| {
+        asked(&format!(
+            "CallUUID={CALL}&CallStatus=in-progress&Direction=inbound&DialAction={action}&DialBLegUUID={other}"
+        ))
+    };
+    for action in ["answer", "connected"] {
+        let report = Report {
+            carrier_call_id: other.to_owned(),
+            progress: Some(Progress::Answered),
+            ..Report::default()
+        };
+        assert_eq!(of_other(action), Ok(vec![CarrierEvent::Report(report)]));
+    }
+    for action in ["hangup", "digits"] {
+        assert_eq!(of_other(action), Ok(Vec::new()));
+    }
+}

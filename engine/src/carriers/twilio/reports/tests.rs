@@ -209,3 +209,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_came_of_a_dial_is_read() {
+    let ended = |pairs: &[(&str, &str)]| {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/x-www-form-urlencoded"));
+        let all = [&[("CallSid", CALL)], pairs].concat();
+        let body = shared::form(&all);
+        let url = "https://voice.example.com/?call=t&back=1";
+        dial_ended(&Callback { method: "POST", url, headers: &headers, body: body.as_bytes(), now_ms: 0 })
+    };
+    for (status, untaken) in [
+        ("completed", None),
+        ("answered", None),
+        ("busy", Some(Untaken::Busy)),
+        ("no-answer", Some(Untaken::NoAnswer)),
+        ("failed", Some(Untaken::Failed)),
+        ("canceled", Some(Untaken::Failed)),
+    ] {
+        for (ours, is_over) in [("in-progress", false), ("completed", true)] {
+            let expected = DialEnd { carrier_call_id: Some(CALL.to_owned()), untaken, is_over };
+            assert_eq!(ended(&[("DialCallStatus", status), ("CallStatus", ours)]), Ok(expected), "{status}");
+        }
+    }
+    assert!(ended(&[("CallStatus", "in-progress")]).is_err());
+    assert!(ended(&[("DialCallStatus", "tired"), ("CallStatus", "in-progress")]).is_err());
+}

@@ -12,7 +12,7 @@ pub(super) fn fields<'a>(
     event: &'a CallEvent,
     now_s: i64,
 ) -> Option<(&'a str, Vec<(&'static str, String)>)> {
-    let (url, name, status) = match event {
+    let (url, name, call_status) = match event {
         CallEvent::Incoming => (&call.voice_url, "StartApp", "ringing"),
         CallEvent::Transferring { url } => (url, "StartApp", "in-progress"),
         CallEvent::Asked => (&call.voice_url, "StartApp", "in-progress"),
@@ -22,13 +22,17 @@ pub(super) fn fields<'a>(
         CallEvent::Detected(Answerer::Machine | Answerer::Fax) => {
             (&call.detection.as_ref()?.url, "MachineDetection", "in-progress")
         }
+        CallEvent::OtherAnswered { url, .. } | CallEvent::OtherEnded { url, is_over: false, .. } => {
+            (url, "", "in-progress")
+        }
+        CallEvent::OtherEnded { url, .. } => (url, "", "completed"),
         CallEvent::Ringing | CallEvent::Answered | CallEvent::Priced { .. } | CallEvent::Detected(_) => {
             return None;
         }
     };
     let mut fields = vec![
         ("BillRate", dollars(RATE)),
-        ("CallStatus", status.to_owned()),
+        ("CallStatus", call_status.to_owned()),
         ("CallUUID", call.carrier_call_id.clone()),
         ("Direction", if call.outbound { "outbound" } else { "inbound" }.to_owned()),
         ("Event", name.to_owned()),
@@ -44,6 +48,27 @@ pub(super) fn fields<'a>(
     } else {
         fields.push(("CallerName", digits(&call.from)));
         fields.push(("STIRVerification", "Not Applicable".to_owned()));
+    }
+    // Not documented of these two.
+    fields.retain(|(field, _)| *field != "Event" || !name.is_empty());
+    match event {
+        CallEvent::OtherAnswered { other_call_id, .. } => fields.extend([
+            ("DialAction", "answer".to_owned()),
+            ("DialALegUUID", call.carrier_call_id.clone()),
+            ("DialBLegStatus", "answer".to_owned()),
+            ("DialBLegUUID", other_call_id.clone()),
+        ]),
+        CallEvent::OtherEnded { other_call_id, how, .. } => {
+            let has_talked = matches!(how, EndKind::HungUp | EndKind::HungUpByService);
+            fields.extend([
+                ("DialALegUUID", call.carrier_call_id.clone()),
+                ("DialBLegUUID", if has_talked { other_call_id.clone() } else { String::new() }),
+                ("DialHangupCause", cause(call, *how).2.to_owned()),
+                ("DialRingStatus", (*how != EndKind::Failed).to_string()),
+                ("DialStatus", status(*how).to_owned()),
+            ]);
+        }
+        _ => {}
     }
     if matches!(event, CallEvent::Detected(_)) {
         fields.push(("IfMachine", "continue".to_owned()));

@@ -3,7 +3,7 @@
 use roxmltree::{Document, Node};
 
 use super::api::is_number;
-use crate::fakes::carrier::wire::Instruction;
+use crate::fakes::carrier::wire::{Instruction, Told};
 
 const BYTES_MAX: usize = 100_000;
 const URL_BYTES_MAX: usize = 2_048;
@@ -88,7 +88,8 @@ fn hang_up(element: &Node<'_, '_>) -> Result<Instruction, String> {
 }
 
 fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
-    let known = ["callerId", "timeLimit", "timeout"];
+    let known =
+        ["action", "callbackMethod", "callbackUrl", "callerId", "method", "redirect", "timeLimit", "timeout"];
     if let Some(other) = element.attributes().find(|attribute| !known.contains(&attribute.name())) {
         return Err(format!("{} of <Dial> is not supported", other.name()));
     }
@@ -99,6 +100,16 @@ fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
     };
     let limit = seconds("timeLimit")?;
     seconds("timeout")?;
+    // Without them, a service learns of nothing.
+    let url = |name: &str, method: &str| {
+        let url = element.attribute(name).filter(|url| url.starts_with("http")).map(str::to_owned);
+        let is_post = element.attribute(method).is_none_or(|method| method == "POST");
+        url.filter(|_| is_post).ok_or_else(|| format!("<Dial> needs {name}"))
+    };
+    let told = Told { status_url: url("callbackUrl", "callbackMethod")?, back_url: url("action", "method")? };
+    if element.attribute("redirect").is_some_and(|redirect| redirect != "true") {
+        return Err("<Dial> must go on with its action".to_owned());
+    }
     let caller_id = element.attribute("callerId");
     let children: Vec<Node<'_, '_>> = element.children().collect();
     let [number] = children.as_slice() else { return Err("<Dial> takes one <Number>".to_owned()) };
@@ -107,7 +118,7 @@ fn dial(element: &Node<'_, '_>) -> Result<Instruction, String> {
     match fits && is_number(to) && caller_id.is_none_or(is_number) {
         true => {
             let caller_id = caller_id.map(|digits| format!("+{digits}"));
-            Ok(Instruction::Dial { to: format!("+{to}"), caller_id, seconds: limit })
+            Ok(Instruction::Dial { to: format!("+{to}"), caller_id, seconds: limit, told: Some(told) })
         }
         false => Err(format!("<Dial> must not call {to:?} from {caller_id:?}")),
     }

@@ -136,6 +136,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
                 to: text("to").unwrap_or_default(),
                 caller_id: text("from"),
                 seconds: seconds.try_into().unwrap_or_default(),
+                told: None,
             };
             Ok(Command::Transfer { carrier_call_id, instruction: Ok(dial) })
         }

@@ -13,9 +13,12 @@ pub(super) fn body(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64, ur
     let (event_type, payload) = match event {
         CallEvent::Incoming if !call.outbound => ("call.initiated", initiated(call, now_s)),
         CallEvent::Ringing if call.outbound => ("call.initiated", initiated(call, now_s)),
-        CallEvent::Incoming | CallEvent::Ringing | CallEvent::Asked | CallEvent::Transferring { .. } => {
-            return None;
-        }
+        CallEvent::Incoming
+        | CallEvent::Ringing
+        | CallEvent::Asked
+        | CallEvent::Transferring { .. }
+        | CallEvent::OtherAnswered { .. }
+        | CallEvent::OtherEnded { .. } => return None,
         CallEvent::Answered => ("call.answered", answered(call, now_s)),
         CallEvent::Detected(answerer) => {
             call.detection.as_ref()?;

@@ -10,6 +10,33 @@ pub fn callback(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64) -> Op
     if let CallEvent::Detected(answerer) = event {
         return detected(call, *answerer, nth);
     }
+    if let CallEvent::OtherAnswered { url, other_call_id } = event {
+        // The other call is a child of the first one.
+        let other = PhoneCall { carrier_call_id: other_call_id.clone(), ..call.clone() };
+        let mut parameters = about(&other, "in-progress");
+        parameters.retain(|(name, _)| *name != "Direction");
+        parameters.extend([
+            ("Direction", "outbound-dial".to_owned()),
+            ("ParentCallSid", call.carrier_call_id.clone()),
+            ("CallbackSource", "call-progress-events".to_owned()),
+            ("SequenceNumber", "0".to_owned()),
+            ("Timestamp", rfc_2822(now_s)),
+        ]);
+        return Some(signed(call, url, &parameters, nth));
+    }
+    if let CallEvent::OtherEnded { url, other_call_id, how, is_over } = event {
+        let mut parameters = about(call, if *is_over { "completed" } else { "in-progress" });
+        let has_talked = matches!(how, EndKind::HungUp | EndKind::HungUpByService);
+        parameters.extend([
+            ("DialBridged", has_talked.to_string()),
+            ("DialCallSid", other_call_id.clone()),
+            ("DialCallStatus", status_of(*how).to_owned()),
+        ]);
+        if has_talked {
+            parameters.push(("DialCallDuration", "30".to_owned()));
+        }
+        return Some(signed(call, url, &parameters, nth));
+    }
     let (url, status) = match event {
         CallEvent::Incoming if !call.outbound => (&call.voice_url, "ringing"),
         CallEvent::Ringing if call.outbound => (&call.status_url, "ringing"),

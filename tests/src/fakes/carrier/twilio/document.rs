@@ -3,7 +3,7 @@ use http::Uri;
 use roxmltree::{Document as Xml, Node};
 
 use super::api::{is_e164, is_web_url};
-use crate::fakes::carrier::wire::Instruction;
+use crate::fakes::carrier::wire::{Instruction, Told};
 
 /// Largest size of a document.
 const DOCUMENT_BYTES_MAX: usize = 64 * 1_024;
@@ -65,7 +65,7 @@ pub fn parse(text: &str) -> Result<Document, String> {
 }
 
 fn dial(verb: Node<'_, '_>) -> Result<Instruction, String> {
-    attributes(verb, &["callerId", "timeout", "timeLimit", "answerOnBridge"])?;
+    attributes(verb, &["action", "callerId", "method", "timeout", "timeLimit", "answerOnBridge"])?;
     // Without them a call rings for half a minute, and may last for four hours.
     let seconds = |name: &str, most: u32| {
         let seconds = verb.attribute(name).and_then(|text| text.parse().ok());
@@ -76,14 +76,27 @@ fn dial(verb: Node<'_, '_>) -> Result<Instruction, String> {
     seconds("timeout", 600)?;
     let nouns = elements(verb)?;
     let [number] = nouns.as_slice() else { return Err("12200: <Dial> takes one noun".to_owned()) };
-    attributes(*number, &[])?;
+    attributes(*number, &["statusCallback", "statusCallbackEvent", "statusCallbackMethod"])?;
+    // Without them, a service learns of nothing.
+    let url = |node: Node<'_, '_>, name: &str, method: &str| {
+        let url = node.attribute(name).filter(|url| is_web_url(url)).map(str::to_owned);
+        let fits = node.attribute(method).is_none_or(|method| method == "POST");
+        url.filter(|_| fits).ok_or_else(|| format!("13224, 21609: the {name} of <Dial>"))
+    };
+    let told = Told {
+        status_url: url(*number, "statusCallback", "statusCallbackMethod")?,
+        back_url: url(verb, "action", "method")?,
+    };
+    if number.attribute("statusCallbackEvent") != Some("answered") {
+        return Err("21626: only the answer is of use".to_owned());
+    }
     let to = number.text().unwrap_or_default();
     let caller_id = verb.attribute("callerId").map(str::to_owned);
     if number.tag_name().name() != "Number" || number.children().any(|child| !child.is_text()) {
         return Err("12200: <Dial> takes a <Number>".to_owned());
     }
     match is_e164(to) && caller_id.as_deref().is_none_or(is_e164) {
-        true => Ok(Instruction::Dial { to: to.to_owned(), caller_id, seconds: limit }),
+        true => Ok(Instruction::Dial { to: to.to_owned(), caller_id, seconds: limit, told: Some(told) }),
         false => Err(format!("13223: {to} from {caller_id:?}")),
     }
 }

@@ -16,6 +16,8 @@ pub enum Ncco {
         from: Option<String>,
         /// The most that the connection may last.
         seconds: u32,
+        /// The URL for events of that leg, whose answers may be documents.
+        event_url: String,
     },
     /// Ends the call, possibly after a spoken text.
     Over,
@@ -93,7 +95,12 @@ fn connect(action: &Value) -> Result<Ncco, String> {
         };
         seconds("timeout")?;
         let to = number(endpoint.get("number"), "endpoint.number")?;
-        return Ok(Ncco::Dial { to, from, seconds: seconds("limit")? });
+        // Without it, a service learns of nothing.
+        if text(action, "eventType")? != "synchronous" {
+            return Err("eventType: its answers would not count".to_owned());
+        }
+        let event_url = event_url.ok_or("eventUrl: is missing")?;
+        return Ok(Ncco::Dial { to, from, seconds: seconds("limit")?, event_url });
     }
     let endpoint =
         object(endpoint, "endpoint", &["type", "uri", "content-type", "headers", "authorization"])?;

@@ -1,0 +1,130 @@
+//! A transfer that nobody has taken: the carrier asks how to go on, and the caller comes back to the conversation, which
+//! waits in its process. Where none waits any more, the call is over.
+use super::leg::{Leg, command_id};
+use super::token::{CallToken, Purpose};
+use super::{CallUrls, PATH};
+use crate::base::time::Timestamp;
+use crate::carriers::{Carrier, Connect, DialEnd, End, Reply, Untaken};
+use crate::conversation::EndedReason;
+use crate::live::socket_origin;
+use crate::ports::statement::{Rows, Statement};
+use crate::services::Services;
+use crate::sql;
+use crate::storage::batch::Batch;
+use crate::storage::calls::{self, NewCall};
+use crate::storage::fault::{Fault, retry_stale};
+
+/// The document that the carrier goes on with, after the transfer with this number. A repeated request gets the same.
+pub(super) async fn answer(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: &CallToken,
+    visit: u32,
+    ended: &DialEnd,
+) -> Result<Reply, Fault> {
+    retry_stale(|| go_on(services, carrier, token, visit, ended)).await
+}
+
+async fn go_on(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: &CallToken,
+    visit: u32,
+    ended: &DialEnd,
+) -> Result<Reply, Fault> {
+    let CallToken { workspace_id, call_id } = token;
+    let reads = [
+        Leg::select(workspace_id, call_id),
+        conversation(services, token),
+        calls::select_for(workspace_id, call_id),
+    ];
+    let [leg, waiting, call] = services.read(reads).await?;
+    let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
+    let is_ours = |leg: &Leg| ended.carrier_call_id.is_none() || leg.carrier_call_id == ended.carrier_call_id;
+    let Some(mut leg) = leg.filter(|leg| is_ours(leg) && !leg.is_over) else {
+        return Ok(carrier.end());
+    };
+    let call = call.first().map(|call| NewCall::read(call, workspace_id)).transpose()?;
+    let our_number = call.as_ref().and_then(NewCall::our_number).unwrap_or_default();
+    let comes_back = !ended.is_over && ended.untaken.is_some() && Rows::first(&waiting).is_some();
+    if !leg.rings() {
+        // Answered before, unless the process has died since: then its socket is refused.
+        let again = leg.facts.returns == visit && leg.facts.untaken == ended.untaken;
+        return if again && comes_back {
+            connect(services, carrier, &leg, our_number)
+        } else {
+            Ok(carrier.end())
+        };
+    }
+    if leg.facts.returns + 1 != visit {
+        return Ok(carrier.end());
+    }
+    let now = services.now();
+    let mut batch = Batch::default();
+    match ended.untaken {
+        None => leg.is_taken(now),
+        Some(untaken) => {
+            batch = leg.is_not_taken();
+            if ended.is_over {
+                caller_hung_up(&mut leg, now);
+            } else if comes_back {
+                leg.facts.untaken = Some(untaken);
+                leg.facts.returns = visit;
+            }
+        }
+    }
+    batch.prepend(leg.change());
+    batch.signal(&leg.call_id);
+    // If its process has died.
+    leg.wake_job(now, &mut batch);
+    batch.write(services).await?;
+    if comes_back { connect(services, carrier, &leg, our_number) } else { Ok(carrier.end()) }
+}
+
+/// A row, if a process holds the conversation.
+fn conversation(services: &Services, token: &CallToken) -> Statement {
+    sql!(
+        "SELECT 1 AS is_held FROM jobs WHERE workspace_id = :ws AND lease IS NOT NULL AND due_at > :now
+         AND id = (SELECT job_id FROM phone_calls WHERE workspace_id = :ws AND call_id = :call)",
+        call = &token.call_id,
+        now = services.now(),
+    )
+    .in_workspace(&token.workspace_id)
+}
+
+/// Whoever was connected did not wait. Some carriers report that nowhere else.
+fn caller_hung_up(leg: &mut Leg, now: Timestamp) {
+    if leg.facts.end.is_none() {
+        leg.facts.end = Some(End::of(EndedReason::UserHungUp, "").ended_by(Some(leg.person())));
+        leg.facts.end_reported_ms = Some(now.ms());
+    }
+}
+
+/// Connects the caller to another media socket.
+fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg, our_number: &str) -> Result<Reply, Fault> {
+    let visit = leg.facts.returns;
+    let urls = CallUrls::new(services, leg.provider, &leg.workspace_id, &leg.call_id)?;
+    let config = services.config();
+    let token =
+        CallToken::new(&leg.workspace_id, &leg.call_id).sign(&config.secret, Purpose::MediaAgain(visit))?;
+    let base = format!("{}{PATH}{}", socket_origin(&config.base_url), leg.provider.as_str());
+    Ok(carrier.answer(&Connect {
+        carrier_call_id: leg.carrier_call_id.as_deref().unwrap_or_default(),
+        our_number,
+        media_url: &format!("{base}/media/{token}"),
+        status_url: &urls.status,
+        command_id: &command_id(&leg.call_id, &format!("back {visit}")),
+        now_ms: services.ports().clock.now_ms(),
+        max_seconds: u32::try_from(leg.max_seconds).unwrap_or_default(),
+    }))
+}
+
+/// What the model is told.
+pub(crate) fn told(name: &str, untaken: Option<Untaken>) -> String {
+    let what = match untaken {
+        Some(Untaken::Busy) => format!("{name:?} is busy."),
+        Some(Untaken::NoAnswer) => format!("Nobody has answered at {name:?}."),
+        Some(Untaken::Failed) | None => format!("{name:?} could not be reached."),
+    };
+    format!("{what} The caller is back on the line.")
+}
