@@ -1,0 +1,532 @@
+//! Looks for what a criterion wants in the rows of a transcript.
+use std::ops::Range;
+
+use super::criterion::{Act, Clause, Formula, Kind, Verb, Want};
+use super::reading::Text;
+use super::values::{Likeness, Value};
+use super::vocabulary;
+use crate::models::rules::words::stemmed;
+
+/// A row that was read.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    text: Text,
+    /// The row was cut off at its last word, which may have been meant to go on.
+    is_cut: bool,
+    /// The failure of a tool.
+    is_error: bool,
+    is_english: bool,
+    /// The ends of its sentences, and whether each states what it says: it is no question, no negation, no condition.
+    sentences: Vec<(usize, bool)>,
+}
+
+impl Row {
+    pub(super) fn new(text: Text, is_cut: bool, is_error: bool) -> Self {
+        let mut sentences = Vec::new();
+        let mut start = 0;
+        for at in 0..=text.items.len() {
+            if at == text.items.len()
+                || text.sign(at).is_some_and(|sign| matches!(sign, '.' | '?' | '!' | ';' | '\n'))
+            {
+                sentences.push((at, vocabulary::is_statement(&text, start..at)));
+                start = at + 1;
+            }
+        }
+        Self { is_english: vocabulary::is_english(&text), text, is_cut, is_error, sentences }
+    }
+
+    fn sentence_number(&self, at: usize) -> usize {
+        self.sentences.partition_point(|(end, _)| *end < at).min(self.sentences.len().saturating_sub(1))
+    }
+
+    /// The items of the sentence there, without its mark.
+    fn sentence(&self, at: usize) -> Range<usize> {
+        let number = self.sentence_number(at);
+        let start =
+            number.checked_sub(1).and_then(|before| self.sentences.get(before)).map_or(0, |(end, _)| end + 1);
+        start..self.sentences.get(number).map_or(start, |(end, _)| *end).max(start)
+    }
+
+    /// Whether the sentence there states what it says.
+    fn is_clean(&self, at: usize) -> bool {
+        self.sentences.get(self.sentence_number(at)).is_some_and(|(_, clean)| *clean)
+    }
+}
+
+/// A place in the rows: the row's place among them, and within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) row: usize,
+    pub(super) at: usize,
+}
+
+/// Why something cannot be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It may be said in other words.
+    OtherWords,
+    /// It occurs, but perhaps not as the criterion means it.
+    Occurs,
+    /// The lines are not in English.
+    Language,
+}
+
+/// What came of looking for a clause, without its negation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finding {
+    /// Whether the clause holds.
+    pub(super) holds: Result<bool, Doubt>,
+    /// Where it is for certain.
+    pub(super) at: Option<Place>,
+    /// The first place where it may be.
+    pub(super) perhaps: Option<Place>,
+}
+
+impl Finding {
+    const fn absent() -> Self {
+        Self { holds: Ok(false), at: None, perhaps: None }
+    }
+
+    const fn doubt(doubt: Doubt, perhaps: Option<Place>) -> Self {
+        Self { holds: Err(doubt), at: None, perhaps }
+    }
+}
+
+/// The places where something was found, the first of each kind.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hits {
+    sure: Option<Place>,
+    /// It is there, in a question, a negation or a condition.
+    unclean: Option<Place>,
+    perhaps: Option<Place>,
+}
+
+impl Hits {
+    fn first(&self) -> Option<Place> {
+        [self.sure, self.unclean, self.perhaps].into_iter().flatten().min()
+    }
+}
+
+/// The rows of those whom a clause is about.
+pub(super) struct Rows<'a>(pub(super) Vec<&'a Row>);
+
+impl Rows<'_> {
+    /// Looks for what the clause claims.
+    pub(super) fn find(&self, clause: &Clause) -> Finding {
+        match &clause.act {
+            Act::Quote { wants, labelled } => self.quote(wants, *labelled),
+            Act::Words { verb, wants } => self.words(*verb, wants, clause.negated),
+            Act::Formula { formula, by_word } => self.formula(*formula, *by_word, clause.negated),
+            Act::Kind(kind) => self.kind(*kind),
+            Act::Ask(wants) => self.ask(wants),
+        }
+    }
+
+    /// What it means that nothing was found.
+    fn absent(&self) -> Finding {
+        if self.0.iter().all(|row| row.is_english) {
+            Finding::absent()
+        } else {
+            Finding::doubt(Doubt::Language, None)
+        }
+    }
+
+    fn quote(&self, wants: &[Want], labelled: bool) -> Finding {
+        let hits = self.hits(wants, true);
+        match (hits.sure.or(hits.unclean), hits.perhaps) {
+            (Some(at), _) if hits.first() == Some(at) && !labelled => {
+                Finding { holds: Ok(true), at: Some(at), perhaps: Some(at) }
+            }
+            (Some(at), _) if !labelled => Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() },
+            (Some(at), _) | (None, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
+            (None, None) => {
+                let values = || wants.iter().filter_map(Want::value);
+                if values().next().is_none() {
+                    Finding::absent()
+                } else if values().any(|value| self.value(value).first().is_none()) {
+                    self.absent()
+                } else {
+                    Finding::doubt(Doubt::Occurs, None)
+                }
+            }
+        }
+    }
+
+    fn words(&self, verb: Verb, wants: &[Want], negated: bool) -> Finding {
+        let wants: Vec<Want> =
+            wants.iter().filter(|want| !want.word().is_some_and(vocabulary::is_article)).cloned().collect();
+        let values: Vec<&Value> = wants.iter().filter_map(Want::value).collect();
+        let words: Vec<&str> = wants.iter().filter_map(Want::word).collect();
+        if values.is_empty() {
+            return self.plain_words(verb, &wants, &words, negated);
+        }
+        let found: Vec<Hits> = values.iter().map(|value| self.value(value)).collect();
+        if found.iter().any(|hits| hits.first().is_none()) {
+            return self.absent();
+        }
+        let first = found.iter().filter_map(Hits::first).min();
+        let holds = |at: Place| Finding { holds: Ok(true), at: Some(at), perhaps: first };
+        if verb == Verb::Confirm {
+            return Finding::doubt(Doubt::OtherWords, first);
+        }
+        if wants.len() > 1
+            && let Some(at) = self.hits(&wants, false).sure
+            && !self.is_corrected(at)
+        {
+            return holds(at);
+        }
+        let [value] = values.as_slice() else { return Finding::doubt(Doubt::Occurs, first) };
+        // What stands behind the value changes its meaning.
+        let label = match wants.split_last() {
+            Some((Want::Value(_), label)) => label,
+            _ => return Finding::doubt(Doubt::Occurs, first),
+        };
+        let label: Vec<&str> = label.iter().filter_map(Want::word).collect();
+        let is_bare = label.iter().all(|word| vocabulary::is_label_of(value, word));
+        let is_literal = is_bare && matches!(verb, Verb::Say | Verb::Mention);
+        let places = self.places(value);
+        let fits = |at: &&Place| {
+            let row = self.0[at.row];
+            if is_literal && !matches!(value, Value::Code(_) | Value::Digits(_) if !label.is_empty()) {
+                return true;
+            }
+            row.is_clean(at.at) && self.is_labelled(**at, value, &label, is_bare) && !self.is_corrected(**at)
+        };
+        match places.iter().find(fits) {
+            Some(at) => holds(*at),
+            None if negated && is_literal && !places.is_empty() => holds(places[0]),
+            None => Finding::doubt(Doubt::Occurs, first),
+        }
+    }
+
+    fn plain_words(&self, verb: Verb, wants: &[Want], words: &[&str], negated: bool) -> Finding {
+        let hits = self.hits(wants, false);
+        let holds = |at: Place| Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() };
+        let is_single = words.len() == 1;
+        match (hits.sure, hits.unclean) {
+            (Some(at), _) if verb != Verb::SayThat || !self.is_corrected(at) => holds(at),
+            (_, Some(at)) if verb == Verb::Mention || is_single && negated && verb == Verb::Say => holds(at),
+            (Some(at), _) | (_, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
+            (None, None) if is_single && verb == Verb::Say && hits.perhaps.is_none() => {
+                let word = words[0];
+                if self.any_word(|said| vocabulary::is_akin(word, said)) {
+                    Finding::doubt(Doubt::OtherWords, None)
+                } else {
+                    self.absent()
+                }
+            }
+            (None, None) => Finding::doubt(Doubt::OtherWords, hits.perhaps),
+        }
+    }
+
+    fn any_word(&self, is: impl Fn(&str) -> bool) -> bool {
+        self.0.iter().any(|row| (0..row.text.items.len()).any(|at| row.text.word(at).is_some_and(&is)))
+    }
+
+    /// Where the words and values stand one after the other.
+    fn hits(&self, wants: &[Want], exact: bool) -> Hits {
+        let stems: Vec<String> =
+            wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
+        let mut hits = Hits::default();
+        for (place, row) in self.0.iter().enumerate() {
+            for at in 0..row.text.items.len() {
+                let Some(likeness) = matches_at(row, at, wants, &stems, exact) else { continue };
+                let found = Some(Place { row: place, at });
+                let slot = match likeness {
+                    Likeness::Same if !row.is_error && row.is_clean(at) => &mut hits.sure,
+                    Likeness::Same if !row.is_error => &mut hits.unclean,
+                    _ => &mut hits.perhaps,
+                };
+                *slot = slot.or(found);
+            }
+        }
+        hits
+    }
+
+    /// Where the value is, or may be.
+    fn value(&self, value: &Value) -> Hits {
+        let mut hits = Hits::default();
+        let spelled = value.spelled();
+        for (place, row) in self.0.iter().enumerate() {
+            for at in 0..row.text.items.len() {
+                let found = Some(Place { row: place, at });
+                match value_at(row, at, value).map(|found| found.1) {
+                    Some(Likeness::Same) if !row.is_error => hits.sure = hits.sure.or(found),
+                    Some(_) => hits.perhaps = hits.perhaps.or(found),
+                    None if is_spelled(row, at, &spelled) => hits.perhaps = hits.perhaps.or(found),
+                    None => {}
+                }
+            }
+        }
+        hits
+    }
+
+    /// All places where the value is for certain.
+    fn places(&self, value: &Value) -> Vec<Place> {
+        const PLACES_MAX: usize = 64;
+        let rows = self.0.iter().enumerate().filter(|(_, row)| !row.is_error);
+        let all = rows.flat_map(|(place, row)| {
+            (0..row.text.items.len()).map(move |at| (row, Place { row: place, at }))
+        });
+        let is_there = |(row, place): &(&&Row, Place)| {
+            matches!(value_at(row, place.at, value), Some((_, Likeness::Same)))
+        };
+        all.filter(is_there).map(|(_, place)| place).take(PLACES_MAX).collect()
+    }
+
+    /// Whether the value has the label there: "the room number is 12".
+    fn is_labelled(&self, at: Place, value: &Value, label: &[&str], is_bare: bool) -> bool {
+        let text = &self.0[at.row].text;
+        // The words between a label and its value.
+        let mut before = (0..at.at).rev().map_while(|place| match text.sign(place) {
+            Some(sign) => matches!(sign, ':' | ',' | '"' | '-' | '#').then_some(""),
+            None => text.word(place),
+        });
+        let head =
+            before.by_ref().find(|word| !vocabulary::is_between_label_and_value(word)).unwrap_or_default();
+        if is_bare {
+            // "The cancellation BD-17" is no confirmation.
+            let other = vocabulary::names_something(value, head)
+                && !label.iter().any(|word| stemmed(word) == stemmed(head));
+            return !(other && !label.is_empty());
+        }
+        let mut specific =
+            label.iter().rev().skip_while(|word| vocabulary::is_between_label_and_value(word)).copied();
+        let Some(wanted) = specific.next() else { return false };
+        let sentence = self.0[at.row].sentence(at.at);
+        let has = |wanted: &str| {
+            sentence
+                .clone()
+                .any(|place| text.word(place).is_some_and(|word| stemmed(word) == stemmed(wanted)))
+        };
+        stemmed(head) == stemmed(wanted)
+            && specific.all(|word| vocabulary::is_between_label_and_value(word) || has(word))
+    }
+
+    /// Whether something after the place takes it back.
+    fn is_corrected(&self, at: Place) -> bool {
+        let after = self.0.iter().enumerate().skip(at.row);
+        after.into_iter().any(|(place, row)| {
+            let from = if place == at.row { at.at } else { 0 };
+            (from..row.text.items.len())
+                .any(|place| row.text.word(place).is_some_and(vocabulary::is_correction))
+        })
+    }
+
+    fn formula(&self, formula: Formula, by_word: bool, negated: bool) -> Finding {
+        let (mut hits, mut near) = (Hits::default(), None);
+        for (place, row) in self.0.iter().enumerate() {
+            for at in 0..row.text.items.len() {
+                let Some(word) = row.text.word(at) else { continue };
+                let next = row.text.word(at + 1).unwrap_or_default();
+                let found = Some(Place { row: place, at });
+                match vocabulary::formula(formula, word, next) {
+                    Likeness::Same if by_word && negated => hits.sure = hits.sure.or(found),
+                    Likeness::Same
+                        if row.is_clean(at) && (by_word || !vocabulary::is_sympathy(&row.text, at)) =>
+                    {
+                        hits.sure = hits.sure.or(found)
+                    }
+                    Likeness::Same => hits.unclean = hits.unclean.or(found),
+                    Likeness::MayBe => near = near.or(found),
+                    Likeness::Differ => {}
+                }
+            }
+        }
+        let perhaps = [hits.first(), near].into_iter().flatten().min();
+        match (hits.sure, perhaps) {
+            (Some(at), _) => Finding { holds: Ok(true), at: Some(at), perhaps },
+            (None, Some(_)) => Finding::doubt(
+                if hits.unclean.is_some() { Doubt::Occurs } else { Doubt::OtherWords },
+                perhaps,
+            ),
+            // There are more ways to greet.
+            (None, None) if formula == Formula::Hello && !by_word => Finding::doubt(Doubt::OtherWords, None),
+            (None, None) => self.absent(),
+        }
+    }
+
+    fn kind(&self, kind: Kind) -> Finding {
+        const LOOKED_AT_MAX: usize = 256;
+        let mut looked_at = 0;
+        let mut perhaps = None;
+        for (place, row) in self.0.iter().enumerate() {
+            for at in 0..row.text.items.len() {
+                let here = Place { row: place, at };
+                let is_kind = row.text.value(at).is_some_and(|value| vocabulary::is_kind(kind, value));
+                looked_at += usize::from(is_kind);
+                if is_kind
+                    && looked_at < LOOKED_AT_MAX
+                    && row.is_clean(at)
+                    && !row.is_error
+                    && vocabulary::is_about(kind, &row.text, row.sentence(at))
+                {
+                    return Finding { holds: Ok(true), at: Some(here), perhaps: perhaps.or(Some(here)) };
+                }
+                let may_be = match row.text.word(at) {
+                    Some(word) => vocabulary::may_be_kind(kind, word),
+                    None => row.text.value(at).is_some(),
+                };
+                if may_be {
+                    perhaps.get_or_insert(here);
+                }
+            }
+        }
+        match perhaps {
+            Some(_) => Finding::doubt(Doubt::Occurs, perhaps),
+            None => self.absent(),
+        }
+    }
+
+    fn ask(&self, wants: &[Want]) -> Finding {
+        let stems: Vec<String> =
+            wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
+        let mut perhaps = None;
+        for (place, row) in self.0.iter().enumerate() {
+            let text = &row.text;
+            let mut start = 0;
+            while start < text.items.len() {
+                let sentence = row.sentence(start);
+                let here = Place { row: place, at: start };
+                let asked = sentence.clone().find(|at| {
+                    vocabulary::request_before(text, *at).is_some()
+                        && matches_at(row, *at, wants, &stems, false) == Some(Likeness::Same)
+                });
+                let is_name = matches!(wants, [Want::Word(word)] if word == "name")
+                    && vocabulary::asks_who(text, sentence.clone());
+                let is_plain = vocabulary::is_plain_request(text, sentence.clone());
+                if is_plain && (asked.is_some() || is_name) {
+                    return Finding { holds: Ok(true), at: Some(here), perhaps: perhaps.or(Some(here)) };
+                }
+                let names_it = || {
+                    sentence.clone().any(|at| {
+                        text.word(at).is_some_and(|word| stems.iter().any(|stem| *stem == stemmed(word)))
+                    })
+                };
+                if vocabulary::may_request(text, sentence.clone())
+                    && !vocabulary::is_harmless(text, sentence.clone())
+                    || asked.is_some()
+                    || is_name && names_it()
+                {
+                    perhaps.get_or_insert(here);
+                }
+                start = sentence.end.max(start) + 1;
+            }
+        }
+        match perhaps {
+            Some(_) => Finding::doubt(Doubt::OtherWords, perhaps),
+            None => self.absent(),
+        }
+    }
+}
+
+/// Whether all that is wanted stands there, one after the other.
+fn matches_at(row: &Row, at: usize, wants: &[Want], stems: &[String], exact: bool) -> Option<Likeness> {
+    let text = &row.text;
+    let mut place = at;
+    let mut likeness = Likeness::Same;
+    for (number, want) in wants.iter().enumerate() {
+        if number > 0 {
+            while skipped(text, place, exact) {
+                place += 1;
+            }
+        }
+        match want {
+            Want::Word(word) => {
+                let said = text.word(place)?;
+                if said != word
+                    && (exact
+                        || !said.starts_with(stems[number].get(..2).unwrap_or_default())
+                        || stemmed(said) != stems[number])
+                {
+                    let is_form = !exact
+                        && wants.len() == 1
+                        && stems[0].len() >= 4
+                        && said.starts_with(stems[0].as_str());
+                    return is_form.then_some(Likeness::MayBe);
+                }
+                place += 1;
+            }
+            Want::Value(value) => {
+                let (next, found) = value_at(row, place, value)?;
+                likeness = likeness.min(found);
+                place = next;
+            }
+        }
+    }
+    (place > at).then_some(likeness)
+}
+
+/// What may stand between words that follow one another.
+fn skipped(text: &Text, at: usize, exact: bool) -> bool {
+    match (text.sign(at), text.word(at)) {
+        (Some(sign), _) => exact || matches!(sign, ',' | ':' | '-' | '"' | '(' | ')'),
+        (None, Some(word)) => !exact && vocabulary::is_article(word),
+        (None, None) => false,
+    }
+}
+
+/// Whether the value, or one that may be it, stands there, and what follows.
+fn value_at(row: &Row, at: usize, value: &Value) -> Option<(usize, Likeness)> {
+    let text = &row.text;
+    if let Some(said) = text.value(at) {
+        let likeness = value.likeness(said);
+        if likeness != Likeness::Differ {
+            // "Twenty-" may have been going to be twenty-five.
+            let cut = row.is_cut && at + 1 == text.items.len();
+            return Some((at + 1, if cut { Likeness::MayBe } else { likeness }));
+        }
+    }
+    match value {
+        Value::Code(wanted) | Value::Email(wanted) => {
+            spoken_code(text, at, wanted).map(|next| (next, Likeness::Same))
+        }
+        _ => None,
+    }
+}
+
+/// A code or an address in several words: `bd 17`, `help at example dot com`.
+fn spoken_code(text: &Text, at: usize, wanted: &str) -> Option<usize> {
+    const PARTS_MAX: usize = 32;
+    let mut rest = wanted;
+    let mut place = at;
+    while !rest.is_empty() && place < at + PARTS_MAX {
+        let said = match (text.word(place), text.value(place)) {
+            (Some(word), _) if rest.starts_with(word) => word,
+            (Some("at" | "dot" | "dash" | "hyphen" | "minus" | "underscore"), _) if place > at => "",
+            (
+                None,
+                Some(Value::Number(said) | Value::Digits(said) | Value::Code(said) | Value::Email(said)),
+            ) => said,
+            (None, None)
+                if place > at
+                    && text.sign(place).is_some_and(|sign| matches!(sign, '-' | '.' | '@' | '_')) =>
+            {
+                ""
+            }
+            _ => return None,
+        };
+        rest = rest.strip_prefix(said)?;
+        place += 1;
+    }
+    // "BD 17 1" is another one.
+    let goes_on = matches!(text.value(place), Some(Value::Number(_) | Value::Digits(_)));
+    (!goes_on && rest.is_empty()).then_some(place)
+}
+
+/// Whether neighbouring numbers have these digits together.
+fn is_spelled(row: &Row, at: usize, spelled: &[String]) -> bool {
+    const NUMBERS_MAX: usize = 8;
+    if spelled.is_empty() {
+        return false;
+    }
+    let mut said = String::new();
+    for place in at..at + NUMBERS_MAX {
+        let Some(figures) = row.text.value(place).and_then(Value::figures_said) else { break };
+        said.push_str(&figures);
+        if place > at && spelled.contains(&said) {
+            return true;
+        }
+    }
+    false
+}
