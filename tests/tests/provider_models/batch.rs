@@ -158,7 +158,11 @@ fn a_run_ends_at_its_cost_limit() {
     assert_eq!(whole["call"]["ended_reason"], "user_hung_up");
     let most = whole["cost_microusd"].as_i64().unwrap();
     let cut = start(most / 3);
-    assert_eq!((&cut["status"], &cut["passed"]), (&json!("completed"), &json!(false)));
+    assert_eq!(
+        (&cut["status"], &cut["passed"]),
+        (&json!("completed"), &json!(null)),
+        "it has no evaluations"
+    );
     assert_eq!(cut["call"]["ended_reason"], "cost_limit");
     assert_eq!(cut["call"]["fault"], "operator");
     assert!(cut["turns"].as_i64().unwrap() < whole["turns"].as_i64().unwrap());

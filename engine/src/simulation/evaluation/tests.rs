@@ -170,7 +170,7 @@ fn a_call_whose_result_is_an_error_does_not_count() {
 
 #[test]
 fn arguments_are_compared_by_type_and_may_be_more() {
-    let with = |arguments: serde_json::Value| {
+    let with = |arguments: Value| {
         let evaluation: Evaluation = serde_json::from_value(
             json!({"kind": "tool_call", "includes": "hours_of", "arguments": arguments}),
         )
