@@ -1,7 +1,7 @@
 //! The offline judge against criteria and transcripts with the verdict that a careful reader gives. It must never pass what a
 //! reader does not pass, and never fail what a reader does not fail; it may leave open what a reader decides.
 //!
-//! `judge/corpus.txt` was written before the judge, `judge/held_out.txt` after it.
+//! `judge/corpus.txt` was written before the judge, `judge/held_out.txt` after it, `judge/traps.txt` to deceive it.
 #![expect(clippy::print_stdout, reason = "the agreement is what somebody runs this for")]
 use std::fs;
 
@@ -17,6 +17,11 @@ fn the_judge_passes_nothing_that_a_reader_does_not() {
 #[test]
 fn the_judge_passes_nothing_false_of_what_it_was_not_written_for() {
     agrees("held_out.txt", 100);
+}
+
+#[test]
+fn the_judge_is_not_deceived() {
+    agrees("traps.txt", 60);
 }
 
 struct Case {
@@ -59,7 +64,8 @@ fn agrees(file: &str, cases_min: usize) {
         println!("left open: {told}");
     }
     assert!(false_passes.is_empty() && false_fails.is_empty(), "{false_passes:#?}\n{false_fails:#?}");
-    assert!(percent >= 850, "the judge leaves too much open");
+    // Of the traps, it may leave open what it likes.
+    assert!(percent >= 850 || file == "traps.txt", "the judge leaves too much open");
 }
 
 fn decide(case: &Case) -> (Option<bool>, String) {

@@ -1,6 +1,8 @@
 //! The judge of `builtin/rules`.
 mod criterion;
 mod reading;
+mod requests;
+mod rows;
 mod search;
 mod spoken_numbers;
 mod values;
@@ -12,7 +14,8 @@ use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
 use criterion::{Clause, Criterion, Join, Unknown, Who};
 use reading::Text;
-use search::{Doubt, Finding, Place, Row, Rows};
+use rows::Row;
+use search::{Doubt, Finding, Place, Rows};
 
 /// Decides criteria in a small language, described in `docs/testing.md`: who says, never says, mentions, gives or asks for
 /// what, and in which order. It understands quoted text, numbers, money, dates, times, telephone numbers, codes and addresses,
@@ -65,7 +68,12 @@ impl RulesJudge {
             Some(next) if next.is_alphanumeric() => heard.trim_end_matches(char::is_alphanumeric),
             _ => heard,
         };
-        let read = Row::new(Text::read(whole), row.interrupted, row.is_error == Some(true));
+        let read = Row::new(
+            Text::read(whole),
+            row.interrupted,
+            row.role == TranscriptRole::ToolResult,
+            row.is_error == Some(true),
+        );
         self.rows.insert(row.index, (heard.to_owned(), read));
     }
 }

@@ -1,57 +1,10 @@
 //! Looks for what a criterion wants in the rows of a transcript.
-use std::ops::Range;
-
-use super::criterion::{Act, Clause, Formula, Kind, Verb, Want};
-use super::reading::Text;
+use super::criterion::{Act, Clause, Formula, Kind, Quote, Verb, Want};
+use super::requests;
+use super::rows::{Mode, Row, is_spelled, matches_at, value_at};
 use super::values::{Likeness, Value};
 use super::vocabulary;
 use crate::models::rules::words::stemmed;
-
-/// A row that was read.
-#[derive(Debug, Clone)]
-pub(super) struct Row {
-    text: Text,
-    /// The row was cut off at its last word, which may have been meant to go on.
-    is_cut: bool,
-    /// The failure of a tool.
-    is_error: bool,
-    is_english: bool,
-    /// The ends of its sentences, and whether each states what it says: it is no question, no negation, no condition.
-    sentences: Vec<(usize, bool)>,
-}
-
-impl Row {
-    pub(super) fn new(text: Text, is_cut: bool, is_error: bool) -> Self {
-        let mut sentences = Vec::new();
-        let mut start = 0;
-        for at in 0..=text.items.len() {
-            if at == text.items.len()
-                || text.sign(at).is_some_and(|sign| matches!(sign, '.' | '?' | '!' | ';' | '\n'))
-            {
-                sentences.push((at, vocabulary::is_statement(&text, start..at)));
-                start = at + 1;
-            }
-        }
-        Self { is_english: vocabulary::is_english(&text), text, is_cut, is_error, sentences }
-    }
-
-    fn sentence_number(&self, at: usize) -> usize {
-        self.sentences.partition_point(|(end, _)| *end < at).min(self.sentences.len().saturating_sub(1))
-    }
-
-    /// The items of the sentence there, without its mark.
-    fn sentence(&self, at: usize) -> Range<usize> {
-        let number = self.sentence_number(at);
-        let start =
-            number.checked_sub(1).and_then(|before| self.sentences.get(before)).map_or(0, |(end, _)| end + 1);
-        start..self.sentences.get(number).map_or(start, |(end, _)| *end).max(start)
-    }
-
-    /// Whether the sentence there states what it says.
-    fn is_clean(&self, at: usize) -> bool {
-        self.sentences.get(self.sentence_number(at)).is_some_and(|(_, clean)| *clean)
-    }
-}
 
 /// A place in the rows: the row's place among them, and within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +67,7 @@ impl Rows<'_> {
     /// Looks for what the clause claims.
     pub(super) fn find(&self, clause: &Clause) -> Finding {
         match &clause.act {
-            Act::Quote { wants, labelled } => self.quote(wants, *labelled),
+            Act::Quote { quote, labelled } => self.quote(quote, *labelled),
             Act::Words { verb, wants } => self.words(*verb, wants, clause.negated),
             Act::Formula { formula, by_word } => self.formula(*formula, *by_word, clause.negated),
             Act::Kind(kind) => self.kind(*kind),
@@ -131,25 +84,35 @@ impl Rows<'_> {
         }
     }
 
-    fn quote(&self, wants: &[Want], labelled: bool) -> Finding {
-        let hits = self.hits(wants, true);
+    fn quote(&self, quote: &Quote, labelled: bool) -> Finding {
+        let wants = &quote.wants;
+        let mode = if quote.has_sentences { Mode::Sentences } else { Mode::Exact };
+        let hits = self.hits(wants, mode);
         match (hits.sure.or(hits.unclean), hits.perhaps) {
-            (Some(at), _) if hits.first() == Some(at) && !labelled => {
-                Finding { holds: Ok(true), at: Some(at), perhaps: Some(at) }
-            }
             (Some(at), _) if !labelled => Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() },
             (Some(at), _) | (None, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
             (None, None) => {
-                let values = || wants.iter().filter_map(Want::value);
-                if values().next().is_none() {
-                    Finding::absent()
-                } else if values().any(|value| self.value(value).first().is_none()) {
-                    self.absent()
-                } else {
-                    Finding::doubt(Doubt::Occurs, None)
+                // The words of a quotation cannot be other ones.
+                let words = || wants.iter().filter_map(Want::word);
+                if words().any(|word| !self.any_word(|said| said == word) && !self.hides(word)) {
+                    return Finding::absent();
                 }
+                let mut values = wants.iter().filter_map(Want::value).peekable();
+                if values.peek().is_some() {
+                    if values.any(|value| self.value(value).first().is_none()) {
+                        return self.absent();
+                    }
+                } else if !words().any(|word| self.hides(word)) {
+                    return Finding::absent();
+                }
+                Finding::doubt(Doubt::Occurs, None)
             }
         }
+    }
+
+    /// Whether a value has the word as a part, such as `dollars`.
+    fn hides(&self, word: &str) -> bool {
+        self.0.iter().any(|row| row.text.hidden.contains(word))
     }
 
     fn words(&self, verb: Verb, wants: &[Want], negated: bool) -> Finding {
@@ -170,10 +133,14 @@ impl Rows<'_> {
             return Finding::doubt(Doubt::OtherWords, first);
         }
         if wants.len() > 1
-            && let Some(at) = self.hits(&wants, false).sure
+            && let Some(at) = self.hits(&wants, Mode::Stems).sure
             && !self.is_corrected(at)
+            && !self.is_modified(at, &wants)
         {
             return holds(at);
+        }
+        if verb == Verb::SayThat {
+            return Finding::doubt(Doubt::Occurs, first);
         }
         let [value] = values.as_slice() else { return Finding::doubt(Doubt::Occurs, first) };
         // What stands behind the value changes its meaning.
@@ -190,7 +157,10 @@ impl Rows<'_> {
             if is_literal && !matches!(value, Value::Code(_) | Value::Digits(_) if !label.is_empty()) {
                 return true;
             }
-            row.is_clean(at.at) && self.is_labelled(**at, value, &label, is_bare) && !self.is_corrected(**at)
+            row.is_clean(at.at)
+                && self.is_labelled(**at, value, &label, is_bare)
+                && !self.is_corrected(**at)
+                && !self.is_modified(**at, &wants[wants.len() - 1..])
         };
         match places.iter().find(fits) {
             Some(at) => holds(*at),
@@ -199,17 +169,32 @@ impl Rows<'_> {
         }
     }
 
+    /// Whether a word beside it changes what is said: "90 dollars less".
+    fn is_modified(&self, at: Place, wants: &[Want]) -> bool {
+        let row = self.0[at.row];
+        let stems: Vec<String> =
+            wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
+        let next = matches_at(row, at.at, wants, &stems, Mode::Stems).map_or(at.at, |found| found.0);
+        let word = |place: Option<usize>| place.and_then(|place| row.text.word(place)).unwrap_or_default();
+        vocabulary::compares(word(Some(next)))
+            || [1, 2].iter().any(|back| vocabulary::compares(word(at.at.checked_sub(*back))))
+    }
+
     fn plain_words(&self, verb: Verb, wants: &[Want], words: &[&str], negated: bool) -> Finding {
-        let hits = self.hits(wants, false);
+        let hits = self.hits(wants, Mode::Stems);
         let holds = |at: Place| Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() };
         let is_single = words.len() == 1;
         match (hits.sure, hits.unclean) {
-            (Some(at), _) if verb != Verb::SayThat || !self.is_corrected(at) => holds(at),
+            (Some(at), _)
+                if verb != Verb::SayThat || !self.is_corrected(at) && !self.is_modified(at, wants) =>
+            {
+                holds(at)
+            }
             (_, Some(at)) if verb == Verb::Mention || is_single && negated && verb == Verb::Say => holds(at),
             (Some(at), _) | (_, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
             (None, None) if is_single && verb == Verb::Say && hits.perhaps.is_none() => {
                 let word = words[0];
-                if self.any_word(|said| vocabulary::is_akin(word, said)) {
+                if self.any_word(|said| vocabulary::is_akin(word, said)) || self.hides(word) {
                     Finding::doubt(Doubt::OtherWords, None)
                 } else {
                     self.absent()
@@ -224,13 +209,15 @@ impl Rows<'_> {
     }
 
     /// Where the words and values stand one after the other.
-    fn hits(&self, wants: &[Want], exact: bool) -> Hits {
+    fn hits(&self, wants: &[Want], mode: Mode) -> Hits {
         let stems: Vec<String> =
             wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
         let mut hits = Hits::default();
         for (place, row) in self.0.iter().enumerate() {
             for at in 0..row.text.items.len() {
-                let Some(likeness) = matches_at(row, at, wants, &stems, exact) else { continue };
+                let Some(likeness) = matches_at(row, at, wants, &stems, mode).map(|found| found.1) else {
+                    continue;
+                };
                 let found = Some(Place { row: place, at });
                 let slot = match likeness {
                     Likeness::Same if !row.is_error && row.is_clean(at) => &mut hits.sure,
@@ -389,25 +376,25 @@ impl Rows<'_> {
                 let sentence = row.sentence(start);
                 let here = Place { row: place, at: start };
                 let asked = sentence.clone().find(|at| {
-                    vocabulary::request_before(text, *at).is_some()
-                        && matches_at(row, *at, wants, &stems, false) == Some(Likeness::Same)
+                    requests::request_before(text, *at).is_some()
+                        && matches!(matches_at(row, *at, wants, &stems, Mode::Stems), Some((next, Likeness::Same)) if requests::ends_request(text, next))
                 });
                 let is_name = matches!(wants, [Want::Word(word)] if word == "name")
-                    && vocabulary::asks_who(text, sentence.clone());
-                let is_plain = vocabulary::is_plain_request(text, sentence.clone());
+                    && requests::asks_who(text, sentence.clone());
+                let is_plain = requests::is_plain_request(text, sentence.clone());
                 if is_plain && (asked.is_some() || is_name) {
                     return Finding { holds: Ok(true), at: Some(here), perhaps: perhaps.or(Some(here)) };
                 }
+                // "Your number is …" tells it; "your number" asks for it.
                 let names_it = || {
-                    sentence.clone().any(|at| {
-                        text.word(at).is_some_and(|word| stems.iter().any(|stem| *stem == stemmed(word)))
-                    })
+                    let mut named = sentence.clone().filter(|at| {
+                        text.word(*at).is_some_and(|word| stems.iter().any(|stem| *stem == stemmed(word)))
+                    });
+                    named.next_back().is_some_and(|last| !requests::tells(text, last + 1))
                 };
-                if vocabulary::may_request(text, sentence.clone())
-                    && !vocabulary::is_harmless(text, sentence.clone())
-                    || asked.is_some()
-                    || is_name && names_it()
-                {
+                let may_ask = requests::may_request(text, sentence.clone())
+                    && !requests::is_harmless(text, sentence.clone());
+                if may_ask || asked.is_some() || is_name || names_it() {
                     perhaps.get_or_insert(here);
                 }
                 start = sentence.end.max(start) + 1;
@@ -418,115 +405,4 @@ impl Rows<'_> {
             None => self.absent(),
         }
     }
-}
-
-/// Whether all that is wanted stands there, one after the other.
-fn matches_at(row: &Row, at: usize, wants: &[Want], stems: &[String], exact: bool) -> Option<Likeness> {
-    let text = &row.text;
-    let mut place = at;
-    let mut likeness = Likeness::Same;
-    for (number, want) in wants.iter().enumerate() {
-        if number > 0 {
-            while skipped(text, place, exact) {
-                place += 1;
-            }
-        }
-        match want {
-            Want::Word(word) => {
-                let said = text.word(place)?;
-                if said != word
-                    && (exact
-                        || !said.starts_with(stems[number].get(..2).unwrap_or_default())
-                        || stemmed(said) != stems[number])
-                {
-                    let is_form = !exact
-                        && wants.len() == 1
-                        && stems[0].len() >= 4
-                        && said.starts_with(stems[0].as_str());
-                    return is_form.then_some(Likeness::MayBe);
-                }
-                place += 1;
-            }
-            Want::Value(value) => {
-                let (next, found) = value_at(row, place, value)?;
-                likeness = likeness.min(found);
-                place = next;
-            }
-        }
-    }
-    (place > at).then_some(likeness)
-}
-
-/// What may stand between words that follow one another.
-fn skipped(text: &Text, at: usize, exact: bool) -> bool {
-    match (text.sign(at), text.word(at)) {
-        (Some(sign), _) => exact || matches!(sign, ',' | ':' | '-' | '"' | '(' | ')'),
-        (None, Some(word)) => !exact && vocabulary::is_article(word),
-        (None, None) => false,
-    }
-}
-
-/// Whether the value, or one that may be it, stands there, and what follows.
-fn value_at(row: &Row, at: usize, value: &Value) -> Option<(usize, Likeness)> {
-    let text = &row.text;
-    if let Some(said) = text.value(at) {
-        let likeness = value.likeness(said);
-        if likeness != Likeness::Differ {
-            // "Twenty-" may have been going to be twenty-five.
-            let cut = row.is_cut && at + 1 == text.items.len();
-            return Some((at + 1, if cut { Likeness::MayBe } else { likeness }));
-        }
-    }
-    match value {
-        Value::Code(wanted) | Value::Email(wanted) => {
-            spoken_code(text, at, wanted).map(|next| (next, Likeness::Same))
-        }
-        _ => None,
-    }
-}
-
-/// A code or an address in several words: `bd 17`, `help at example dot com`.
-fn spoken_code(text: &Text, at: usize, wanted: &str) -> Option<usize> {
-    const PARTS_MAX: usize = 32;
-    let mut rest = wanted;
-    let mut place = at;
-    while !rest.is_empty() && place < at + PARTS_MAX {
-        let said = match (text.word(place), text.value(place)) {
-            (Some(word), _) if rest.starts_with(word) => word,
-            (Some("at" | "dot" | "dash" | "hyphen" | "minus" | "underscore"), _) if place > at => "",
-            (
-                None,
-                Some(Value::Number(said) | Value::Digits(said) | Value::Code(said) | Value::Email(said)),
-            ) => said,
-            (None, None)
-                if place > at
-                    && text.sign(place).is_some_and(|sign| matches!(sign, '-' | '.' | '@' | '_')) =>
-            {
-                ""
-            }
-            _ => return None,
-        };
-        rest = rest.strip_prefix(said)?;
-        place += 1;
-    }
-    // "BD 17 1" is another one.
-    let goes_on = matches!(text.value(place), Some(Value::Number(_) | Value::Digits(_)));
-    (!goes_on && rest.is_empty()).then_some(place)
-}
-
-/// Whether neighbouring numbers have these digits together.
-fn is_spelled(row: &Row, at: usize, spelled: &[String]) -> bool {
-    const NUMBERS_MAX: usize = 8;
-    if spelled.is_empty() {
-        return false;
-    }
-    let mut said = String::new();
-    for place in at..at + NUMBERS_MAX {
-        let Some(figures) = row.text.value(place).and_then(Value::figures_said) else { break };
-        said.push_str(&figures);
-        if place > at && spelled.contains(&said) {
-            return true;
-        }
-    }
-    false
 }

@@ -49,6 +49,10 @@ impl Value {
         match (self, said) {
             (Self::Number(one) | Self::Digits(one), Self::Digits(other))
             | (Self::Digits(one), Self::Number(other)) => digits(one, other),
+            (Self::Number(one), Self::Number(other)) => match other.split_once('.') {
+                Some((whole, _)) if one == whole => Likeness::MayBe,
+                _ => exactly(one == other),
+            },
             (Self::Money { currency, amount }, Self::Money { currency: other, amount: other_amount }) => {
                 if amount != other_amount {
                     Likeness::Differ
@@ -84,7 +88,21 @@ impl Value {
     /// Whether a value of another kind has the same figures.
     fn may_be(&self, said: &Self) -> bool {
         match (self, said) {
-            (Self::Number(number), Self::Time { minutes, .. }) => is_hour(number, *minutes),
+            // A part of what was said.
+            (Self::Number(number), Self::Time { minutes, .. }) => {
+                is_hour(number, *minutes) || *number == (minutes % 60).to_string()
+            }
+            (Self::Number(number), Self::Date { day, month, year }) => [Some(*day), Some(*month), *year]
+                .into_iter()
+                .flatten()
+                .any(|part| *number == part.to_string()),
+            (Self::Number(number), Self::Money { amount, .. }) => {
+                let (whole, cents) = amount.split_once('.').unwrap_or((amount, ""));
+                number == amount || number == whole || !cents.is_empty() && *number == format!("{cents:0<2}")
+            }
+            (Self::Number(number) | Self::Digits(number), Self::Email(address)) => {
+                address.contains(number.as_str())
+            }
             (Self::Time { minutes, .. }, Self::Number(number)) => {
                 let (hour, minute) = (minutes / 60, minutes % 60);
                 minute == 0 && is_hour(number, *minutes)

@@ -76,16 +76,28 @@ pub(super) fn is_akin(wanted: &str, said: &str) -> bool {
 
 /// Whether a sentence states what it says, without question, negation, condition or somebody else's words.
 pub(super) fn is_statement(text: &Text, sentence: Range<usize>) -> bool {
-    const UNSURE: [&str; 28] = [
-        "cancelled",
+    const UNSURE: [&str; 48] = [
+        "allegedly",
+        "assume",
+        "believe",
+        "believes",
         "canceled",
+        "cancelled",
+        "claim",
+        "claims",
         "could",
+        "expired",
+        "false",
         "former",
         "formerly",
+        "guess",
         "hardly",
+        "hope",
         "if",
+        "imagine",
         "incorrect",
         "instead",
+        "invalid",
         "know",
         "maybe",
         "meant",
@@ -98,12 +110,20 @@ pub(super) fn is_statement(text: &Text, sentence: Range<usize>) -> bool {
         "previous",
         "previously",
         "said",
+        "supposedly",
         "think",
+        "thought",
         "told",
+        "unavailable",
+        "unknown",
         "unless",
+        "untrue",
         "used",
         "was",
         "were",
+        "whether",
+        "wish",
+        "wonder",
         "wrong",
     ];
     const QUESTION: [&str; 19] = [
@@ -121,6 +141,47 @@ pub(super) fn is_statement(text: &Text, sentence: Range<usize>) -> bool {
         sentence.clone().find_map(|at| text.word(at).filter(|word| !matches!(*word, "and" | "so" | "but")));
     let asks = text.sign(sentence.end) == Some('?') || first.is_some_and(|word| QUESTION.contains(&word));
     !asks && !sentence.into_iter().any(is_unsure)
+}
+
+/// Words that make more or less of a value beside them.
+pub(super) fn compares(word: &str) -> bool {
+    matches!(
+        word,
+        "less"
+            | "more"
+            | "off"
+            | "cheaper"
+            | "below"
+            | "above"
+            | "over"
+            | "under"
+            | "extra"
+            | "higher"
+            | "lower"
+            | "about"
+            | "around"
+            | "nearly"
+            | "almost"
+            | "roughly"
+            | "approximately"
+            | "than"
+            | "between"
+            | "least"
+            | "most"
+            | "ago"
+            | "later"
+            | "earlier"
+            | "plus"
+            | "minus"
+            | "only"
+            | "up"
+            | "too"
+    )
+}
+
+/// Whether a period after the word ends no sentence.
+pub(super) fn is_abbreviation(word: &str) -> bool {
+    matches!(word, "mr" | "mrs" | "ms" | "dr" | "st" | "no" | "prof")
 }
 
 /// Words by which somebody takes back what was said.
@@ -319,162 +380,41 @@ pub(super) fn may_be_kind(kind: Kind, word: &str) -> bool {
     }
 }
 
-/// The words by which somebody asks for what comes after them, up to this place.
-pub(super) fn request_before(text: &Text, at: usize) -> Option<()> {
-    const REQUESTS: [&[&str]; 22] = [
-        &["what", "is"],
-        &["what's"],
-        &["what", "was"],
-        &["what", "are"],
-        &["i", "have"],
-        &["we", "have"],
-        &["i", "get"],
-        &["i", "take"],
-        &["give", "me"],
-        &["give", "us"],
-        &["tell", "me"],
-        &["tell", "us"],
-        &["i", "need"],
-        &["i'll", "need"],
-        &["we", "need"],
-        &["i", "want"],
-        &["i'd", "like"],
-        &["i", "would", "like"],
-        &["spell"],
-        &["provide"],
-        &["confirm"],
-        &["repeat"],
-    ];
-    let mut end = at;
-    while end > 0
-        && at - end < 4
-        && text
-            .word(end - 1)
-            .is_some_and(|word| matches!(word, "a" | "an" | "the" | "your" | "my" | "full" | "please"))
-    {
-        end -= 1;
-    }
-    let ends = |request: &&&[&str]| {
-        let from = end.checked_sub(request.len());
-        from.is_some_and(|from| {
-            request.iter().enumerate().all(|(step, word)| text.word(from + step) == Some(word))
-        })
-    };
-    let request = REQUESTS.iter().find(ends)?;
-    // "I have" asks only after "can" or "may".
-    let modal = end.checked_sub(request.len() + 1).and_then(|place| text.word(place)).unwrap_or_default();
-    let is_verb = matches!(request, [_, "have" | "get" | "take"]);
-    let is_imperative =
-        matches!(request, ["spell" | "provide" | "confirm" | "repeat"] | ["give" | "tell", _]);
-    let may = matches!(modal, "can" | "may" | "could" | "might");
-    let to_other = matches!(modal, "" | "you" | "please" | "and" | "to" | "now" | "just" | "then");
-    (!is_verb && !is_imperative || is_verb && may || is_imperative && to_other).then_some(())
-}
-
-/// "Who is calling?"
-pub(super) fn asks_who(text: &Text, sentence: Range<usize>) -> bool {
-    const PHRASES: [&[&str]; 5] = [
-        &["who", "am", "i", "speaking"],
-        &["who", "is", "calling"],
-        &["who's", "calling"],
-        &["whom", "am", "i", "speaking"],
-        &["who", "is", "speaking"],
-    ];
-    PHRASES.iter().any(|phrase| has_phrase(text, sentence.clone(), phrase))
-}
-
-fn has_phrase(text: &Text, sentence: Range<usize>, phrase: &[&str]) -> bool {
-    sentence
-        .into_iter()
-        .any(|at| phrase.iter().enumerate().all(|(step, word)| text.word(at + step) == Some(word)))
-}
-
-/// Whether a request is meant: no negation, no condition, nobody else's.
-pub(super) fn is_plain_request(text: &Text, sentence: Range<usize>) -> bool {
-    let not = |word: &str| {
-        is_negation(word) || matches!(word, "if" | "unless" | "when" | "said" | "told" | "asked" | "already")
-    };
-    !sentence.into_iter().any(|at| text.word(at).is_some_and(not))
-}
-
-/// Whether a sentence may ask for something.
-pub(super) fn may_request(text: &Text, sentence: Range<usize>) -> bool {
-    let says = |is: &dyn Fn(&str) -> bool| sentence.clone().any(|at| text.word(at).is_some_and(is));
-    let asks = |word: &str| {
-        matches!(
-            word,
-            "please"
-                | "need"
-                | "want"
-                | "like"
-                | "tell"
-                | "give"
-                | "spell"
-                | "read"
-                | "provide"
-                | "share"
-                | "enter"
-                | "type"
-                | "confirm"
-                | "repeat"
-                | "could"
-                | "would"
-                | "what"
-                | "what's"
-                | "who"
-                | "which"
-                | "where"
-                | "how"
-                | "let"
-                | "require"
-                | "required"
-                | "missing"
-                | "ask"
-                | "know"
-                | "send"
-                | "have"
-                | "verify"
-        )
-    };
-    let states = says(&|word| matches!(word, "is" | "are" | "was" | "will" | "has" | "it's"));
-    text.sign(sentence.end) == Some('?') || says(&asks) || says(&|word| word == "your") && !states
-}
-
-/// Whether a sentence is a question that asks for nothing in particular.
-pub(super) fn is_harmless(text: &Text, sentence: Range<usize>) -> bool {
-    const PHRASES: [&[&str]; 8] = [
-        &["how", "can", "i", "help"],
-        &["how", "may", "i", "help"],
-        &["what", "can", "i", "do", "for", "you"],
-        &["anything", "else"],
-        &["are", "you", "there"],
-        &["still", "there"],
-        &["how", "are", "you"],
-        &["have", "a"],
-    ];
-    let has_your = sentence.clone().any(|at| text.word(at) == Some("your"));
-    !has_your && PHRASES.iter().any(|phrase| has_phrase(text, sentence.clone(), phrase))
-}
-
 /// Whether a row can be taken for English: a reader of another language finds numbers and sorrow where the rules do not.
 pub(super) fn is_english(text: &Text) -> bool {
-    const WORDS_MIN: usize = 3;
     const SHARE: usize = 8;
     // Words of other languages, too.
     const OTHERS: [&str; 20] = [
         "a", "an", "as", "am", "do", "es", "has", "he", "hey", "hi", "i", "in", "me", "no", "on", "over",
         "so", "to", "under", "was",
     ];
-    let (mut all, mut known) = (0, 0);
+    const MORE: [&str; 16] = [
+        "another",
+        "booked",
+        "certainly",
+        "closed",
+        "down",
+        "number",
+        "price",
+        "right",
+        "room",
+        "sir",
+        "sorry",
+        "sure",
+        "today",
+        "tomorrow",
+        "write",
+        "wrote",
+    ];
+    let (mut all, mut known, mut short) = (0, 0, 0);
     for word in (0..text.items.len()).filter_map(|at| text.word(at)) {
         if word.chars().any(|char| char > '\u{24f}' && char.is_alphabetic()) {
             return false;
         }
         all += 1;
-        known += usize::from(
-            is_stop(word) && !OTHERS.contains(&word)
-                || matches!(word, "sorry" | "sir" | "today" | "tomorrow" | "certainly" | "sure" | "right"),
-        );
+        short += usize::from(is_stop(word));
+        known += usize::from(is_stop(word) && !OTHERS.contains(&word) || MORE.contains(&word));
     }
-    all < WORDS_MIN || known * SHARE >= all
+    // "No." is the same everywhere.
+    short == all || known * SHARE >= all
 }
