@@ -72,9 +72,8 @@ pub struct Evaluation {
     #[schemars(length(min = 1, max = EVALUATION_INCLUDES_CHARS_MAX))]
     pub includes: String,
     /// Of `tool_call`: arguments that the call must have, among others. Objects are compared by their fields, everything
-    /// else by type and value: `1` is not `"1"`.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "parse_arguments")]
-    #[schemars(extend("x-max-bytes" = EVALUATION_ARGUMENTS_BYTES_MAX))]
+    /// else by type and value: `1` is not `"1"`. At most 4,096 bytes as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Map<String, Value>>,
     /// Of `tool_call`: how many calls there must be that meet the other conditions, exactly. By default, one or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -357,19 +356,6 @@ const fn kind_of(role: TranscriptRole) -> &'static str {
         TranscriptRole::Dtmf => "keys that the user pressed",
         TranscriptRole::System => "a line of the service",
     }
-}
-
-fn parse_arguments<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Map<String, Value>>, D::Error> {
-    let arguments = Option::<Map<String, Value>>::deserialize(deserializer)?;
-    let bytes = arguments.as_ref().map_or(0, |arguments| serde_json::json!(arguments).to_string().len());
-    if bytes > EVALUATION_ARGUMENTS_BYTES_MAX {
-        return Err(de::Error::custom(format_args!(
-            "arguments must have at most {EVALUATION_ARGUMENTS_BYTES_MAX} bytes"
-        )));
-    }
-    Ok(arguments)
 }
 
 fn parse_includes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

@@ -218,9 +218,9 @@ fn tool_calls_are_evaluated_by_arguments_number_and_result() {
 /// `passed` is null wherever nothing decides, and the reason says so.
 #[test]
 fn what_the_offline_judge_cannot_decide_is_not_decided() {
-    let world = World::new();
     let judge = |includes: &str| json!({"kind": "judge", "role": "any", "includes": includes});
     let decided = |evaluations: Value| {
+        let world = World::new();
         let over = world.settle(&start(&world, evaluations).id);
         let path = format!("/simulations/{}", over["simulation_id"].as_str().unwrap());
         assert_eq!(world.get(path).ok()["last_run"]["passed"], over["passed"], "{over}");

@@ -1,7 +1,7 @@
 //! Evaluations of tool calls.
 use serde_json::{Map, Value};
 
-use super::{Evaluation, EvaluationKind, EvaluationResult};
+use super::{EVALUATION_ARGUMENTS_BYTES_MAX, Evaluation, EvaluationKind, EvaluationResult};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 
 /// In place of a tool's name: any tool.
@@ -18,14 +18,24 @@ enum Outcome {
 }
 
 impl Evaluation {
-    /// Why the fields do not belong together: the name of the wrong one with what is wrong.
+    /// What is wrong with the fields together: the name of one with what is wrong.
     #[must_use]
-    pub fn problem(&self) -> Option<(&'static str, &'static str)> {
-        if self.kind == EvaluationKind::ToolCall {
-            return None;
+    pub fn problem(&self) -> Option<(&'static str, String)> {
+        let only = || "is for evaluations of the kind `tool_call`".to_owned();
+        let is_call = self.kind == EvaluationKind::ToolCall;
+        match &self.arguments {
+            Some(_) if !is_call => Some(("arguments", only())),
+            Some(arguments)
+                if serde_json::json!(arguments).to_string().len() > EVALUATION_ARGUMENTS_BYTES_MAX =>
+            {
+                Some((
+                    "arguments",
+                    format!("must have at most {EVALUATION_ARGUMENTS_BYTES_MAX} bytes as JSON"),
+                ))
+            }
+            _ if self.times.is_some() && !is_call => Some(("times", only())),
+            _ => None,
         }
-        let only = "is for evaluations of the kind `tool_call`";
-        self.arguments.as_ref().map(|_| ("arguments", only)).or(self.times.map(|_| ("times", only)))
     }
 
     pub(super) fn called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
