@@ -49,7 +49,7 @@ impl RulesJudge {
         for row in turn.turns {
             self.read(row);
         }
-        let view = View { judge: self, turn };
+        let view = View { judge: self, turn, from: 0 };
         match criterion.join {
             Join::All | Join::Any => view.together(&criterion),
             Join::Before | Join::InOrder => view.in_order(&criterion),
@@ -82,6 +82,8 @@ impl RulesJudge {
 struct View<'a> {
     judge: &'a RulesJudge,
     turn: &'a JudgeTurn<'a>,
+    /// The index of the first row to look at.
+    from: usize,
 }
 
 impl View<'_> {
@@ -112,6 +114,9 @@ impl View<'_> {
         };
         match finding.holds {
             Err(doubt) => undecided(told(doubt).to_owned()),
+            Ok(false) if clause.negated && self.turns(roles).next().is_none() => {
+                undecided("There is no line in which it could be.".to_owned())
+            }
             Ok(holds) => {
                 let index = finding.at.and_then(|at| self.index(roles, at));
                 let reason = match (holds, clause.negated) {
@@ -192,21 +197,30 @@ impl View<'_> {
             );
         }
         let mut place = None;
-        for pair in found.windows(2) {
+        for (pair, clauses) in found.windows(2).zip(criterion.clauses.windows(2)) {
             let [(_, Some(first), first_perhaps), (_, Some(second), second_perhaps)] = pair else { continue };
             if first < &second_perhaps.unwrap_or(*second) {
                 place = Some(second.0);
-            } else if *second < first_perhaps.unwrap_or(*first) {
-                return decided(false, Some(second.0), "It comes too early there.");
-            } else {
+            } else if *second >= first_perhaps.unwrap_or(*first)
+                || self.comes_again(criterion, clauses, first.0)
+            {
                 return undecided(told(Doubt::Occurs).to_owned());
+            } else {
+                return decided(false, Some(second.0), "It comes too early there.");
             }
         }
         decided(true, place, "All of it comes in the order of the criterion.")
     }
 
+    /// Whether what came too early in an order may come once more in its place.
+    fn comes_again(&self, criterion: &Criterion, clauses: &[Clause], after: usize) -> bool {
+        let rest = View { from: after + 1, ..*self };
+        let again = clauses.last().and_then(|clause| rest.find(clause).ok());
+        criterion.join == Join::InOrder && again.is_some_and(|(finding, _)| finding.holds != Ok(false))
+    }
+
     fn turns(&self, roles: &'static [TranscriptRole]) -> impl Iterator<Item = &TranscriptRow> {
-        self.turn.turns.iter().copied().filter(move |row| roles.contains(&row.role))
+        self.turn.turns.iter().copied().filter(move |row| row.index >= self.from && roles.contains(&row.role))
     }
 
     fn rows(&self, roles: &'static [TranscriptRole]) -> Rows<'_> {

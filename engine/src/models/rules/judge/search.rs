@@ -275,7 +275,7 @@ impl Rows<'_> {
             // "The cancellation BD-17" is no confirmation.
             let other = vocabulary::names_something(value, head)
                 && !label.iter().any(|word| stemmed(word) == stemmed(head));
-            return !(other && !label.is_empty());
+            return !other || label.is_empty();
         }
         let mut specific =
             label.iter().rev().skip_while(|word| vocabulary::is_between_label_and_value(word)).copied();

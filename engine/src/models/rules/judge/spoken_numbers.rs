@@ -95,7 +95,7 @@ pub(super) fn month(word: &str) -> Option<u32> {
             || word.len() == 3 && name.starts_with(word)
             || word == "sept" && name.starts_with(word)
     };
-    u32::try_from(NAMES.iter().position(|name| is(&name))? + 1).ok()
+    u32::try_from(NAMES.iter().position(is)? + 1).ok()
 }
 
 fn place(names: &[&str], word: &str) -> Option<u64> {
