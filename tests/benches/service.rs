@@ -378,7 +378,7 @@ fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
         "instructions": "Say \"Good morning\". Ask \"When are you open on Saturday?\" Then ask \"Do you repair gears?\"",
         "evaluations": [
             {"kind": "transcript", "role": "user", "includes": "open on Saturday"},
-            {"kind": "judge", "role": "assistant", "includes": "is kind"},
+            {"kind": "judge", "role": "assistant", "includes": "The assistant never says sorry."},
         ]}),
     );
     create(

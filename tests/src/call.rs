@@ -209,6 +209,8 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
         "ttl_seconds" | "max_duration_seconds" => return 60.into(),
         "mode" => return "chat".into(),
+        // The only kind that takes all fields of an evaluation.
+        "kind" => return "tool_call".into(),
         "pipeline_mode" => return "cascading".into(),
         _ if name.ends_with("_id") || name.ends_with("_ids") => {
             panic!("{}: no example of `{name}` yet", operation.id)

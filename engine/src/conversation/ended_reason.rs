@@ -55,12 +55,6 @@ crate::words! {
 }
 
 impl EndedReason {
-    /// Whether one of the two sides ended the conversation, or the assistant handed it over.
-    #[must_use]
-    pub const fn is_proper(self) -> bool {
-        matches!(self, Self::UserHungUp | Self::AssistantEnded | Self::Transferred)
-    }
-
     /// Whether a call with this reason was not answered.
     #[must_use]
     pub const fn is_without_an_answer(self) -> bool {

@@ -215,7 +215,7 @@ fn list(schema: &Value, values: &[&str]) -> Option<Value> {
     let entries: Vec<&str> = match values {
         [one] if one.trim_start().starts_with('[') => {
             if let Ok(Value::Array(mut rows)) = json::read(one.trim().as_bytes()) {
-                rows.iter_mut().for_each(|row| join_numbers(items, row));
+                rows.iter_mut().for_each(|row| settle(items, row));
                 return Some(Value::Array(rows));
             }
             vec![one]
@@ -227,13 +227,21 @@ fn list(schema: &Value, values: &[&str]) -> Option<Value> {
     Some(Value::Array(filled.filter_map(|entry| convert(items, &[entry])).collect()))
 }
 
-/// Telephone numbers in a row of a list, as people write them.
-fn join_numbers(schema: &Value, row: &mut Value) {
+/// The fields of a row of a list, as people write them: telephone numbers, whole numbers, JSON. An optional one that is empty
+/// is left out.
+fn settle(schema: &Value, row: &mut Value) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        if field["pattern"] == E164_PATTERN
-            && let Some(Value::String(text)) = row.get_mut(name)
-        {
+        let Some(Value::String(text)) = row.get_mut(name) else { continue };
+        if field["pattern"] == E164_PATTERN {
             *text = E164::without_separators(text);
+        } else if has(field, "integer") || has(field, "object") {
+            let value = convert(field, &[text.as_str()]).filter(|value| !value.is_null());
+            if let Some(row) = row.as_object_mut() {
+                match value {
+                    Some(value) => row.insert(name.clone(), value),
+                    None => row.remove(name),
+                };
+            }
         }
     }
 }

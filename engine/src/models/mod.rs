@@ -13,7 +13,7 @@ pub(crate) mod settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::transcript::TranscriptRow;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{Message, Sentiment};
 
 pub use in_use::AssistantInUse;
@@ -50,15 +50,19 @@ pub struct CallerReply {
 pub struct JudgeTurn<'a> {
     /// The criterion to judge.
     pub criterion: &'a str,
-    /// The turns to judge, as `(index in the transcript, text)`.
-    pub turns: &'a [(usize, &'a str)],
+    /// The only role whose turns are shown; `None` for all.
+    pub only: Option<TranscriptRole>,
+    /// The turns to judge.
+    pub turns: &'a [&'a TranscriptRow],
+    /// How often a model was asked the same before.
+    pub vote: u64,
 }
 
 /// The judge's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether the criterion holds.
-    pub passed: bool,
+    /// Whether the criterion holds; `None` if the judge cannot tell.
+    pub passed: Option<bool>,
     /// The transcript row that decided, if one did.
     pub matched_index: Option<usize>,
     /// A one-sentence explanation.

@@ -8,7 +8,7 @@
 //!   documents; it reports a tool's result; otherwise it says what it can help with. It ignores the instructions.
 //! - **As the simulated caller** ([`RulesCaller`]) it says the scenario's quoted lines, or its sentences, one per turn, then
 //!   goodbye. It does not react to what the assistant says.
-//! - **As the judge** ([`RulesJudge`]) it searches the turns for the criterion's content words. [`RulesJudge`] lists the limits.
+//! - **As the judge** ([`RulesJudge`]) it decides criteria in a small language, and leaves all others open.
 //! - **As the analyst** ([`analyse`]) it quotes the conversation and counts words of sentiment.
 mod analyst;
 mod arguments;

@@ -82,7 +82,7 @@ fn random_seed(context: &Context) -> i64 {
 }
 
 /// A persona with a scenario, joined to a simulation.
-const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, personas.model AS caller_model, judge_model, scenarios.instructions AS instructions, evaluations, conditions
+const SIMULATION_COLUMNS: &str = "simulations.id AS id, simulations.name AS name, system_prompt, personas.model AS caller_model, judge_model, judge_votes, scenarios.instructions AS instructions, evaluations, conditions
     FROM simulations JOIN personas ON personas.id = simulations.persona_id JOIN scenarios ON scenarios.id = simulations.scenario_id";
 
 fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
@@ -91,6 +91,7 @@ fn simulation_snapshot(row: Row<'_>) -> Result<SimulationSnapshot, Fault> {
         persona: row.text("system_prompt")?,
         caller_model: row.optional_text("caller_model")?,
         judge_model: row.optional_text("judge_model")?,
+        judge_votes: row.integer("judge_votes")?,
         scenario: row.text("instructions")?,
         evaluations: row.json("evaluations")?,
         conditions: row.json("conditions")?,

@@ -1,5 +1,5 @@
 //! Scenarios: what a simulated caller wants, and how the outcome is evaluated.
-use crate::base::error::Error;
+use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::ScenarioId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
@@ -26,15 +26,19 @@ resource! {
             /// What the caller says and wants; quoted lines are spoken verbatim. At most 32,768 bytes.
             #[schemars(length(min = 1, max = limits::INSTRUCTIONS_BYTES_MAX), extend("x-max-bytes" = limits::INSTRUCTIONS_BYTES_MAX))]
             instructions: String,
-            /// The criteria of a run; it passes when all of them pass.
+            /// The criteria of a run; it passes when all of them pass and there is at least one.
             #[serde(default)]
             #[schemars(length(max = EVALUATIONS_PER_SCENARIO_MAX))]
             evaluations: Vec<Evaluation>,
             /// `provider/name` of the model that rules on `judge` evaluations; null for the assistant's own. `builtin/rules`
-            /// only looks for the words of the criterion; a provider's model judges its meaning.
+            /// decides criteria in a small language, and leaves the others open; a provider's model judges their meaning.
             #[serde(default)]
             #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
             judge_model: Option<String>,
+            /// How often a provider's model rules on each criterion; more than half of its rulings decide. Each costs as much.
+            #[serde(default = "one_vote")]
+            #[schemars(range(min = 1, max = limits::JUDGE_VOTES_MAX))]
+            judge_votes: i64,
             /// The line of voice runs, and how the caller speaks.
             #[serde(default)]
             conditions: Conditions,
@@ -76,12 +80,24 @@ impl Resource for Scenario {
     const MERGED: &'static [&'static str] = &["conditions"];
 
     fn check(draft: &Draft, config: &Config) -> Result<(), Error> {
+        let wrong = draft.evaluations.iter().enumerate().filter_map(|(at, one)| {
+            let (field, message) = one.problem()?;
+            Some(FieldProblem::new(format!("evaluations[{at}].{field}"), message))
+        });
+        let wrong: Vec<FieldProblem> = wrong.collect();
+        if !wrong.is_empty() {
+            return Err(Error::fields(Code::ValidationFailed, &wrong));
+        }
         check_model("judge_model", draft.judge_model.as_deref(), config)
     }
 
     fn deleted_with(id: &ScenarioId, _: Timestamp) -> Vec<Statement> {
         vec![sql!("DELETE FROM simulations WHERE workspace_id = :ws AND scenario_id = :id", id = id)]
     }
+}
+
+const fn one_vote() -> i64 {
+    1
 }
 
 impl Column for Conditions {

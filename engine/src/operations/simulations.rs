@@ -51,7 +51,7 @@ pub(crate) struct LastRun {
     id: RunId,
     /// What it is doing.
     status: RunStatus,
-    /// Whether all evaluations passed; null while it is not decided.
+    /// Whether all evaluations passed; null while it is not decided, or where nothing decides.
     passed: Option<bool>,
 }
 

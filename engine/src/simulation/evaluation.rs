@@ -1,11 +1,14 @@
 //! The evaluations of a scenario.
 //!
-//! The transcript decides three kinds. The fourth, `judge`, requires a model: [`Evaluation::assess`] then returns the
-//! question, and [`Evaluation::ruled`] turns the model's [`Verdict`] into a result.
+//! The transcript decides all kinds but one. `judge` requires a model: [`Evaluation::assess`] then returns the question, and
+//! [`Evaluation::ruled`] turns the model's [`Verdict`]s into a result.
+mod tools;
+
 use std::cell::OnceCell;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Map, Value};
 
 use crate::base::text::casefold;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
@@ -13,6 +16,10 @@ use crate::models::{JudgeTurn, Verdict};
 
 /// The maximum length of `Evaluation::includes`, in characters.
 pub const EVALUATION_INCLUDES_CHARS_MAX: usize = 2_000;
+/// The maximum size of `Evaluation::arguments`, as JSON.
+pub const EVALUATION_ARGUMENTS_BYTES_MAX: usize = 4_096;
+/// The maximum of `Evaluation::times`.
+pub const EVALUATION_TIMES_MAX: u32 = 100;
 /// The maximum number of evaluations in a scenario.
 pub const EVALUATIONS_PER_SCENARIO_MAX: usize = 64;
 
@@ -24,8 +31,13 @@ pub enum EvaluationKind {
     Transcript,
     /// Passes when no turn of `role` contains `includes`.
     TranscriptExcludes,
-    /// Passes when a tool named `includes` was called, whatever its result. `role` is not used.
+    /// Passes when the tool named `includes` was called and its result is no error. `arguments` and `times` may restrict it.
+    /// `role` is not used.
     ToolCall,
+    /// Passes when the tool named `includes` was not called, or with `*` no tool at all. `role` is not used.
+    ToolNotCalled,
+    /// Passes when no call of the tool named `includes` was refused or failed, or with `*` of any tool. `role` is not used.
+    NoToolError,
     /// Passes when a model decides that the turns of `role` meet `includes`, a criterion in plain words.
     Judge,
 }
@@ -54,11 +66,19 @@ pub struct Evaluation {
     /// The turns to read.
     #[serde(default)]
     pub role: EvaluationRole,
-    /// The text to find (`transcript`, `transcript_excludes`), the tool's name (`tool_call`) or the criterion in plain
-    /// words (`judge`). Must contain more than white space.
+    /// The text to find (`transcript`, `transcript_excludes`), the tool's name (`tool_call`, `tool_not_called`,
+    /// `no_tool_error`; `*` is any tool) or the criterion in plain words (`judge`). Must contain more than white space.
     #[serde(deserialize_with = "parse_includes")]
     #[schemars(length(min = 1, max = EVALUATION_INCLUDES_CHARS_MAX))]
     pub includes: String,
+    /// Of `tool_call`: arguments that the call must have, among others. Objects are compared by their fields, everything
+    /// else by type and value: `1` is not `"1"`. At most 4,096 bytes as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Map<String, Value>>,
+    /// Of `tool_call`: how many calls there must be that meet the other conditions, exactly. By default, one or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = EVALUATION_TIMES_MAX))]
+    pub times: Option<u32>,
 }
 
 /// The result of one evaluation.
@@ -70,17 +90,62 @@ pub struct EvaluationResult {
     pub role: EvaluationRole,
     /// The `includes` of the evaluation.
     pub includes: String,
-    /// Whether the evaluation passed.
-    pub passed: bool,
+    /// The `arguments` of the evaluation, if it has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Map<String, Value>>,
+    /// The `times` of the evaluation, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// Whether the evaluation passed; null when that cannot be decided, for the reason in `reason`.
+    pub passed: Option<bool>,
     /// The index of the deciding transcript row, from 0: the row that matched, or for `transcript_excludes` the row
     /// that should not be there. Null when no single row decides.
     pub matched_index: Option<usize>,
-    /// The reason, in one sentence.
+    /// The reason.
     pub reason: String,
+    /// How the judge's rulings were split, if it was asked several times (`judge_votes`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub votes: Option<Votes>,
+}
+
+/// How a judge ruled that was asked several times. More than half of all decide.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Votes {
+    /// The criterion holds.
+    pub passed: u32,
+    /// It does not hold.
+    pub failed: u32,
+    /// The judge could not tell.
+    pub undecided: u32,
+}
+
+impl Votes {
+    fn of(rulings: &[Verdict]) -> Self {
+        let mut votes = Self::default();
+        for ruling in rulings {
+            *match ruling.passed {
+                Some(true) => &mut votes.passed,
+                Some(false) => &mut votes.failed,
+                None => &mut votes.undecided,
+            } += 1;
+        }
+        votes
+    }
+
+    const fn decision(self) -> Option<bool> {
+        let all = self.passed + self.failed + self.undecided;
+        if self.passed * 2 > all {
+            Some(true)
+        } else if self.failed * 2 > all {
+            Some(false)
+        } else {
+            None
+        }
+    }
 }
 
 /// The state of an evaluation after reading the transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Assessment<'a> {
     /// Decided by the transcript.
     Decided(EvaluationResult),
@@ -89,20 +154,34 @@ pub enum Assessment<'a> {
 }
 
 /// The question for a judge, with the turns to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JudgeQuestion<'a> {
     /// The criterion.
     pub criterion: &'a str,
-    /// The turns, as `(index in the transcript, text)`; never empty.
-    pub turns: Vec<(usize, &'a str)>,
+    /// The only role whose turns there are; `None` for all.
+    pub only: Option<TranscriptRole>,
+    /// The turns; never empty.
+    pub turns: Vec<&'a TranscriptRow>,
+    /// How often the judge has ruled on it before.
+    pub vote: u64,
 }
 
 impl JudgeQuestion<'_> {
     /// The question in the form that models take.
     #[must_use]
     pub fn turn(&self) -> JudgeTurn<'_> {
-        JudgeTurn { criterion: self.criterion, turns: &self.turns }
+        JudgeTurn { criterion: self.criterion, only: self.only, turns: &self.turns, vote: self.vote }
     }
+}
+
+/// Whether a run passed: when all of its evaluations did, and there are some. One that failed decides; else one that is open
+/// leaves it open.
+#[must_use]
+pub fn all_passed(evaluations: &[EvaluationResult]) -> Option<bool> {
+    if evaluations.iter().any(|one| one.passed == Some(false)) {
+        return Some(false);
+    }
+    (!evaluations.is_empty() && evaluations.iter().all(|one| one.passed.is_some())).then_some(true)
 }
 
 /// A transcript prepared for many evaluations: each row is casefolded once, at its first use.
@@ -143,75 +222,62 @@ impl Evaluation {
             EvaluationKind::Transcript => Assessment::Decided(self.contained(transcript)),
             EvaluationKind::TranscriptExcludes => Assessment::Decided(self.excluded(transcript)),
             EvaluationKind::ToolCall => Assessment::Decided(self.called(transcript.rows)),
+            EvaluationKind::ToolNotCalled => Assessment::Decided(self.not_called(transcript.rows)),
+            EvaluationKind::NoToolError => Assessment::Decided(self.without_error(transcript.rows)),
             EvaluationKind::Judge => self.judged(transcript.rows),
         }
     }
 
-    /// The result of a `judge` evaluation. A row outside of the question is ignored.
+    /// The result of a `judge` evaluation, ruled on once or several times. A row outside of the question is ignored.
     #[must_use]
-    pub fn ruled(&self, ruling: Verdict, transcript: &[TranscriptRow]) -> EvaluationResult {
+    pub fn ruled(&self, rulings: &[Verdict], transcript: &[TranscriptRow]) -> EvaluationResult {
         let known = |index: &usize| self.rows(transcript).any(|row| row.index == *index);
-        let reason = match (ruling.reason.trim(), ruling.passed) {
-            ("", true) => "The judge ruled that the criterion holds and gave no reason.".into(),
-            ("", false) => "The judge ruled that it does not hold and gave no reason.".into(),
+        let votes = Votes::of(rulings);
+        let passed = votes.decision();
+        // The first that ruled as the majority did speaks for it.
+        let ruling = rulings.iter().find(|ruling| ruling.passed == passed);
+        let reason = match (ruling.map_or("", |ruling| ruling.reason.trim()), passed) {
+            ("", Some(true)) => "The judge ruled that the criterion holds and gave no reason.".into(),
+            ("", Some(false)) => "The judge ruled that it does not hold and gave no reason.".into(),
+            ("", None) if ruling.is_some() => "The judge could not tell and gave no reason.".into(),
+            ("", None) => "No more than half of the judge's rulings agree.".into(),
             (reason, _) => reason.to_owned(),
         };
-        self.result(ruling.passed, ruling.matched_index.filter(known), reason)
+        let index = ruling.and_then(|ruling| ruling.matched_index).filter(known);
+        let votes = (rulings.len() > 1).then_some(votes);
+        EvaluationResult { votes, ..self.result(passed, index, reason) }
     }
 
     fn contained(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
         match transcript.first_match(self.role, &self.includes) {
-            Some(row) => self.result(true, Some(row.index), format!("Found in {}.", kind_of(row.role))),
-            None => self.result(false, None, self.no_match(transcript.rows)),
+            Some(row) => self.result(Some(true), Some(row.index), format!("Found in {}.", kind_of(row.role))),
+            None => self.result(Some(false), None, self.no_match(transcript.rows)),
         }
     }
 
     fn excluded(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
         match transcript.first_match(self.role, &self.includes) {
             Some(row) => self.result(
-                false,
+                Some(false),
                 Some(row.index),
                 format!("Found in {}, and should not be there.", kind_of(row.role)),
             ),
-            None => self.result(true, None, self.no_match(transcript.rows)),
+            None => self.result(Some(true), None, self.no_match(transcript.rows)),
         }
-    }
-
-    fn called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
-        let name = self.includes.trim();
-        let named = |row: &&TranscriptRow| {
-            row.role == TranscriptRole::ToolCall && row.tool_name.as_deref() == Some(name)
-        };
-        let mut refused = None;
-        for row in transcript.iter().filter(named) {
-            if row.is_error == Some(true) {
-                refused.get_or_insert(row.index);
-                continue;
-            }
-            return self.result(true, Some(row.index), "The tool was called.".to_owned());
-        }
-        if let Some(index) = refused {
-            let reason = "The model asked for it, but the call was refused.".to_owned();
-            return self.result(false, Some(index), reason);
-        }
-        let is_made =
-            |row: &&TranscriptRow| row.role == TranscriptRole::ToolCall && row.is_error != Some(true);
-        let others = transcript.iter().filter(is_made).count();
-        let reason = match others {
-            0 => "No tool was called.".to_owned(),
-            1 => "1 tool call was made, none of this tool.".to_owned(),
-            n => format!("{n} tool calls were made, none of this tool."),
-        };
-        self.result(false, None, reason)
     }
 
     fn judged<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
-        let turns: Vec<_> = self.rows(transcript).map(|row| (row.index, row.text.as_str())).collect();
+        let turns: Vec<_> = self.rows(transcript).collect();
         if turns.is_empty() {
             let reason = format!("There is no {} to rule on.", self.role.turn());
-            return Assessment::Decided(self.result(false, None, reason));
+            return Assessment::Decided(self.result(None, None, reason));
         }
-        Assessment::AskJudge(JudgeQuestion { criterion: &self.includes, turns })
+        Assessment::AskJudge(JudgeQuestion {
+            criterion: &self.includes,
+            only: self.role.only(),
+            turns,
+            vote: 0,
+        })
     }
 
     fn no_match(&self, transcript: &[TranscriptRow]) -> String {
@@ -227,14 +293,17 @@ impl Evaluation {
         transcript.iter().filter(move |row| role.covers(row.role))
     }
 
-    fn result(&self, passed: bool, index: Option<usize>, reason: String) -> EvaluationResult {
+    fn result(&self, passed: Option<bool>, index: Option<usize>, reason: String) -> EvaluationResult {
         EvaluationResult {
             kind: self.kind,
             role: self.role,
             includes: self.includes.clone(),
+            arguments: self.arguments.clone(),
+            times: self.times,
             passed,
             matched_index: index,
             reason,
+            votes: None,
         }
     }
 }
@@ -246,6 +315,15 @@ impl EvaluationRole {
             Self::User => matches!(role, TranscriptRole::User | TranscriptRole::Dtmf),
             Self::Tool => matches!(role, TranscriptRole::ToolCall | TranscriptRole::ToolResult),
             Self::Any => true,
+        }
+    }
+
+    const fn only(self) -> Option<TranscriptRole> {
+        match self {
+            Self::Assistant => Some(TranscriptRole::Assistant),
+            Self::User => Some(TranscriptRole::User),
+            Self::Tool => Some(TranscriptRole::ToolResult),
+            Self::Any => None,
         }
     }
 
@@ -294,160 +372,4 @@ fn parse_includes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_turn_of_the_role_contains_the_text() {
-        let result = decided("transcript", "assistant", "NINE\n to Five", &rows());
-        assert!(result.passed);
-        assert_eq!(result.matched_index, Some(4));
-        assert_eq!(result.reason, "Found in a line of the assistant.");
-        assert!(!decided("transcript", "user", "nine to five", &rows()).passed);
-        assert!(decided("transcript", "any", "nine to five", &rows()).passed);
-    }
-
-    #[test]
-    fn case_and_white_space_are_ignored() {
-        let rows = [row(0, TranscriptRole::User, "Die  Stra\u{df}e beim Cafe\u{301}")];
-        assert!(decided("transcript", "user", "STRASSE BEIM CAFÉ", &rows).passed);
-    }
-
-    #[test]
-    fn an_excluded_text_reports_its_row() {
-        let result = decided("transcript_excludes", "any", "refund", &rows());
-        assert!(!result.passed);
-        assert_eq!(result.matched_index, Some(1));
-        let result = decided("transcript_excludes", "assistant", "refund", &rows());
-        assert!(result.passed);
-        assert_eq!(result.matched_index, None);
-        assert_eq!(result.reason, "None of the 2 turns of the assistant contains the text.");
-    }
-
-    #[test]
-    fn an_empty_transcript_contains_no_text() {
-        assert!(!decided("transcript", "any", "x", &[]).passed);
-        let result = decided("transcript_excludes", "user", "x", &[]);
-        assert!(result.passed);
-        assert_eq!(result.reason, "There is no turn of the user in the transcript.");
-    }
-
-    #[test]
-    fn a_tool_call_is_found_by_its_exact_name() {
-        let result = decided("tool_call", "user", " hours_of ", &rows());
-        assert!(result.passed, "role does not matter: {result:?}");
-        assert_eq!(result.matched_index, Some(2));
-        let result = decided("tool_call", "any", "Hours_of", &rows());
-        assert!(!result.passed);
-        assert_eq!(result.reason, "1 tool call was made, none of this tool.");
-        assert_eq!(decided("tool_call", "any", "x", &[]).reason, "No tool was called.");
-    }
-
-    #[test]
-    fn a_rejected_tool_call_does_not_count() {
-        let mut rows = rows();
-        rows[2].is_error = Some(true);
-        let result = decided("tool_call", "any", "hours_of", &rows);
-        assert!(!result.passed);
-        assert_eq!(result.matched_index, Some(2));
-    }
-
-    #[test]
-    fn a_judge_is_asked_about_the_turns_of_the_role() {
-        let evaluation = evaluation("judge", "assistant", "states the hours");
-        let rows = rows();
-        let Assessment::AskJudge(question) = evaluation.assess(&rows) else { panic!("not asked") };
-        assert_eq!(question.turn().criterion, "states the hours");
-        assert_eq!(question.turn().turns, [(0, "Hello."), (4, "We are open nine  to five.")]);
-        let ruling = Verdict { passed: true, matched_index: Some(4), reason: "Said.".into() };
-        let result = evaluation.ruled(ruling, &rows);
-        assert_eq!((result.passed, result.matched_index), (true, Some(4)));
-        assert_eq!(result.reason, "Said.");
-    }
-
-    #[test]
-    fn a_verdict_cannot_name_rows_outside_the_question() {
-        for index in [1, 99] {
-            let ruling = Verdict { passed: false, matched_index: Some(index), reason: " ".into() };
-            let result = evaluation("judge", "assistant", "x").ruled(ruling, &rows());
-            assert_eq!(result.matched_index, None);
-            assert!(result.reason.contains("gave no reason"));
-        }
-    }
-
-    #[test]
-    fn a_judge_is_not_asked_about_an_empty_transcript() {
-        let result = decided("judge", "tool", "x", &rows()[..2]);
-        assert!(!result.passed);
-        assert_eq!(result.reason, "There is no tool call or result to rule on.");
-    }
-
-    #[test]
-    fn keys_belong_to_the_user_and_system_rows_to_no_role() {
-        let rows = [row(0, TranscriptRole::Dtmf, "42#"), row(1, TranscriptRole::System, "moved")];
-        assert!(decided("transcript", "user", "42", &rows).passed);
-        assert!(!decided("transcript", "tool", "moved", &rows).passed);
-        assert!(decided("transcript", "any", "moved", &rows).passed);
-    }
-
-    #[test]
-    fn only_the_role_has_a_default() {
-        let parsed: Evaluation =
-            serde_json::from_value(json!({"kind": "tool_call", "includes": "x"})).unwrap();
-        assert_eq!(parsed.role, EvaluationRole::Any);
-        for bad in [
-            json!({"kind": "tool_call"}),
-            json!({"includes": "x"}),
-            json!({"kind": "regex", "includes": "x"}),
-            json!({"kind": "judge", "includes": "x", "role": "caller"}),
-            json!({"kind": "judge", "includes": "x", "weight": 1}),
-            json!({"kind": "judge", "includes": null}),
-            json!({"kind": "judge", "includes": ""}),
-            json!({"kind": "judge", "includes": " \u{2003}\n"}),
-            json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX + 1)}),
-        ] {
-            assert!(serde_json::from_value::<Evaluation>(bad.clone()).is_err(), "{bad}");
-        }
-        let longest = json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX)});
-        assert!(serde_json::from_value::<Evaluation>(longest).is_ok());
-    }
-
-    #[test]
-    fn the_schema_agrees_with_deserialization() {
-        let schema = serde_json::to_value(schemars::schema_for!(Evaluation)).unwrap();
-        assert_eq!(schema["required"], json!(["kind", "includes"]));
-        assert_eq!(schema["additionalProperties"], json!(false));
-        assert_eq!(schema["properties"]["includes"]["minLength"], json!(1));
-        assert_eq!(schema["properties"]["includes"]["maxLength"], json!(2000));
-        assert_eq!(schema["properties"]["role"]["default"], json!("any"));
-    }
-
-    fn decided(kind: &str, role: &str, includes: &str, transcript: &[TranscriptRow]) -> EvaluationResult {
-        let evaluation = evaluation(kind, role, includes);
-        match evaluation.assess(transcript) {
-            Assessment::Decided(result) => result,
-            Assessment::AskJudge(question) => panic!("asked: {question:?}"),
-        }
-    }
-
-    fn evaluation(kind: &str, role: &str, includes: &str) -> Evaluation {
-        serde_json::from_value(json!({"kind": kind, "role": role, "includes": includes})).unwrap()
-    }
-
-    fn rows() -> Vec<TranscriptRow> {
-        let mut rows = vec![
-            row(0, TranscriptRole::Assistant, "Hello."),
-            row(1, TranscriptRole::User, "Do I get a REFUND? When are you open?"),
-            row(2, TranscriptRole::ToolCall, "hours_of({\"day\":\"today\"})"),
-            row(3, TranscriptRole::ToolResult, "nine to five"),
-            row(4, TranscriptRole::Assistant, "We are open nine  to five."),
-        ];
-        rows[2].tool_name = Some("hours_of".into());
-        rows
-    }
-
-    fn row(index: usize, role: TranscriptRole, text: &str) -> TranscriptRow {
-        TranscriptRow::new(index, role, text.into(), 0, 0)
-    }
-}
+mod tests;

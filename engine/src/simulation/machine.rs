@@ -17,7 +17,7 @@ use crate::conversation::{
 };
 use crate::models::{CallerReply, CallerTurn, Verdict};
 use crate::simulation::evaluation::{
-    Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript,
+    Assessment, Evaluation, EvaluationResult, JudgeQuestion, ReadTranscript, all_passed,
 };
 
 /// An external input.
@@ -98,9 +98,8 @@ pub enum Output {
 /// The result of a complete simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulationResult {
-    /// True when every evaluation passed. A scenario without evaluations passes when one side ended the conversation,
-    /// rather than a limit.
-    pub passed: bool,
+    /// True when every evaluation passed, false when one failed, else null: one was not decided, or there is none.
+    pub passed: Option<bool>,
     /// The result of each evaluation, in the scenario's order.
     pub evaluations: Vec<EvaluationResult>,
     /// The transcript.
@@ -161,6 +160,12 @@ pub struct Simulation {
     persona: String,
     scenario: String,
     evaluations: Vec<Evaluation>,
+    /// How often the judge rules on each criterion.
+    #[serde(default)]
+    judge_votes: usize,
+    /// Its rulings so far on the current one.
+    #[serde(default)]
+    rulings: Vec<Verdict>,
     seed: u64,
     now_ms: i64,
     /// The line of a voice run.
@@ -216,6 +221,8 @@ impl Simulation {
             persona: setup.persona,
             scenario: setup.scenario,
             evaluations: setup.evaluations,
+            judge_votes: setup.judge_votes,
+            rulings: Vec::new(),
             seed: setup.seed,
             now_ms: 0,
             voice: setup.voice.map(|voice| VoiceLine::new(voice, setup.seed)),
@@ -322,7 +329,9 @@ impl Simulation {
             return None;
         };
         match self.evaluations.get(place)?.assess(self.conversation.transcript()) {
-            Assessment::AskJudge(question) => Some(question),
+            Assessment::AskJudge(question) => {
+                Some(JudgeQuestion { vote: u64::try_from(self.rulings.len()).unwrap_or(0), ..question })
+            }
             Assessment::Decided(_) => None,
         }
     }
@@ -363,8 +372,13 @@ impl Simulation {
     }
 
     fn ruling(&mut self, place: usize, ruling: Verdict) {
+        self.rulings.push(ruling);
+        if self.rulings.len() < self.judge_votes {
+            return;
+        }
+        let rulings = std::mem::take(&mut self.rulings);
         let transcript = self.conversation.transcript();
-        let result = self.evaluations.get(place).map(|one| one.ruled(ruling, transcript));
+        let result = self.evaluations.get(place).map(|one| one.ruled(&rulings, transcript));
         if let Some(slot) = self.results.get_mut(place) {
             *slot = result;
         }
@@ -428,13 +442,8 @@ impl Simulation {
         self.phase = Phase::Over;
         let evaluations: Vec<_> = self.results.drain(..).flatten().collect();
         let ended_reason = self.ended_reason();
-        let passed = if evaluations.is_empty() {
-            ended_reason.is_proper()
-        } else {
-            evaluations.iter().all(|result| result.passed)
-        };
         let result = SimulationResult {
-            passed,
+            passed: all_passed(&evaluations),
             evaluations,
             transcript: self.conversation.transcript().to_vec(),
             ended_reason,

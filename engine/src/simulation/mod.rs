@@ -13,7 +13,10 @@ mod soundtrack;
 mod voice_line;
 
 pub use conditions::Conditions;
-pub use evaluation::{EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX};
+pub use evaluation::{
+    EVALUATION_ARGUMENTS_BYTES_MAX, EVALUATION_INCLUDES_CHARS_MAX, EVALUATION_TIMES_MAX,
+    EVALUATIONS_PER_SCENARIO_MAX,
+};
 pub use machine::{
     HeldConversation, HeldFailure, Input, Output, Simulation, SimulationFailure, SimulationPart,
     SimulationResult,

@@ -76,8 +76,8 @@ mod tests {
         assert!(texts[7].to_lowercase().contains("bye"));
         assert_eq!(result.ended_reason, EndedReason::UserHungUp);
         assert_eq!(result.turns, 6);
-        assert!(result.evaluations.iter().all(|one| one.passed), "{:?}", result.evaluations);
-        assert!(result.passed);
+        assert!(result.evaluations.iter().all(|one| one.passed == Some(true)), "{:?}", result.evaluations);
+        assert_eq!(result.passed, Some(true));
     }
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
         let mut setup = setup();
         setup.evaluations.push(evaluation("transcript", "assistant", "free coffee"));
         let result = run(setup).unwrap();
-        assert!(!result.passed);
-        assert_eq!(result.evaluations.iter().filter(|one| !one.passed).count(), 1);
+        assert_eq!(result.passed, Some(false));
+        assert_eq!(result.evaluations.iter().filter(|one| one.passed != Some(true)).count(), 1);
     }
 
     #[test]
@@ -111,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn without_evaluations_a_hung_up_call_passes() {
+    fn a_run_without_evaluations_is_not_decided() {
         let mut setup = setup();
         setup.evaluations.clear();
-        assert!(run(setup.clone()).unwrap().passed);
+        assert_eq!(run(setup.clone()).unwrap().passed, None);
         setup.limits.turns_max = 3;
         let result = run(setup).unwrap();
         assert_eq!(result.ended_reason, EndedReason::TurnLimit);
         assert_eq!(result.turns, 3);
-        assert!(!result.passed);
+        assert_eq!(result.passed, None);
     }
 
     #[test]
@@ -130,7 +130,6 @@ mod tests {
         setup.evaluations.clear();
         let result = run(setup).unwrap();
         assert_eq!(result.turns, 1);
-        assert!(result.passed);
     }
 
     #[test]
@@ -147,7 +146,7 @@ mod tests {
         let mut setup = setup();
         let content = "Nothing about much is written here at all. ".repeat(4_800);
         add_knowledge(&mut setup, Knowledge { name: "Filler".into(), content });
-        assert!(run(setup).unwrap().passed);
+        assert_eq!(run(setup).unwrap().passed, Some(true));
     }
 
     /// Without a scenario's lines and rows read once it takes many times the deadline.
@@ -156,15 +155,16 @@ mod tests {
         let started = now();
         let mut setup = setup();
         setup.scenario = "Where is order A-17? ".repeat(1_500);
-        setup.evaluations =
-            (0..64).map(|n| evaluation("judge", "any", &format!("words {n} missing"))).collect();
+        setup.evaluations = (0..64)
+            .map(|n| evaluation("judge", "any", &format!("The tool returns \"words {n} missing\".")))
+            .collect();
         let mut calls = 0;
         let mut answer = |_: &str, _: &Value| {
             calls += 1;
             Ok(format!("{calls} {}", "some words é ".repeat(4_600)))
         };
         let result = run_offline(setup, &mut answer).unwrap();
-        assert!(!result.passed);
+        assert_eq!(result.passed, Some(false));
         let mut results = result.transcript.iter().filter(|row| row.role == TranscriptRole::ToolResult);
         assert!(results.clone().count() >= 10);
         assert!(results.all(|row| row.text.ends_with("bytes in all)")));
@@ -251,8 +251,9 @@ mod tests {
                 evaluation("transcript", "assistant", "open at NINE"),
                 evaluation("transcript_excludes", "any", "refund"),
                 evaluation("tool_call", "any", "lookup_order"),
-                evaluation("judge", "assistant", "The assistant tells the status: it is on its way."),
+                evaluation("judge", "assistant", "The assistant says \"on its way\" and never says sorry."),
             ],
+            judge_votes: 1,
             seed: 42,
             limits: SimulationSetup::default_limits(),
             voice: None,

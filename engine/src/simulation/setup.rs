@@ -25,6 +25,9 @@ pub struct SimulationSetup {
     pub scenario: String,
     /// The evaluations of the scenario.
     pub evaluations: Vec<Evaluation>,
+    /// How often the judge rules on each criterion; 0 is once, too.
+    #[serde(default)]
+    pub judge_votes: usize,
     /// The same seed and the same responses produce the same simulation.
     pub seed: u64,
     /// The limits of the conversation.

@@ -47,4 +47,5 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0030_transfers.sql"),
     migration!("0031_voicemail.sql"),
     migration!("0033_transferred_lines.sql"),
+    migration!("0034_judge_votes.sql"),
 ];

@@ -70,7 +70,8 @@ record! {
         pub mode: RunMode,
         /// The state of the run.
         pub status: RunStatus,
-        /// Whether every evaluation passed; null until the run is completed.
+        /// True if every evaluation passed, false if one failed. Null until the run is completed, and where nothing decides:
+        /// an evaluation was not decided, or there is none.
         pub passed: Option<bool>,
         /// Why the run failed; null unless `status` is `error`.
         pub error: Option<RunError>,
@@ -78,7 +79,8 @@ record! {
         pub turns: i64,
         /// The latest line that was spoken, shortened to 200 bytes; null before the first. It stays after the run ends.
         pub last_line: Option<String>,
-        /// The first evaluation that failed and why, shortened to 200 bytes; null if none failed.
+        /// The first evaluation that failed, else the first that was not decided, and why, shortened to 200 bytes; null if
+        /// all passed.
         pub failed_evaluation: Option<String>,
         /// The costs of caller, assistant and judge so far, with speech, in millionths of a US dollar.
         pub cost_microusd: i64,
@@ -187,9 +189,10 @@ pub fn last_line(transcript: &[TranscriptRow]) -> Option<String> {
     Some(truncate(without_controls(&row.text), LAST_LINE_BYTES_MAX))
 }
 
-/// The first evaluation that failed and why, truncated for lists.
+/// The first evaluation that failed, else the first that is open, and why, truncated for lists.
 pub fn failed_evaluation(evaluations: &[EvaluationResult]) -> Option<String> {
-    let failed = evaluations.iter().find(|one| !one.passed)?;
+    let first = |passed: Option<bool>| evaluations.iter().find(|one| one.passed == passed);
+    let failed = first(Some(false)).or_else(|| first(None))?;
     let includes = truncate(without_controls(&failed.includes), LAST_LINE_BYTES_MAX / 2);
     Some(truncate(format!("“{includes}”: {}", without_controls(&failed.reason)), LAST_LINE_BYTES_MAX))
 }

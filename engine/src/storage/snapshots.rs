@@ -58,6 +58,9 @@ pub struct SimulationSnapshot {
     /// The model that judges; `None` for the assistant's.
     #[serde(default)]
     pub judge_model: Option<String>,
+    /// How often the judge rules on each criterion. Earlier versions had none.
+    #[serde(default)]
+    pub judge_votes: i64,
     /// The scenario's instructions.
     pub scenario: String,
     /// The criteria of the run.

@@ -11,7 +11,8 @@ use sidetone_engine::conversation::{
 };
 use sidetone_engine::jobs::JOBS_PER_INVOCATION;
 use sidetone_engine::simulation::{
-    EVALUATION_INCLUDES_CHARS_MAX, EVALUATIONS_PER_SCENARIO_MAX, SIMULATION_TURNS_MAX,
+    EVALUATION_ARGUMENTS_BYTES_MAX, EVALUATION_INCLUDES_CHARS_MAX, EVALUATION_TIMES_MAX,
+    EVALUATIONS_PER_SCENARIO_MAX, SIMULATION_TURNS_MAX,
 };
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::options::SpeechOptions;
@@ -204,6 +205,9 @@ fn resources() -> Vec<Limit> {
         most("`events` of a webhook", count(WEBHOOK_EVENTS_MAX)),
         most("evaluations of a scenario", count(EVALUATIONS_PER_SCENARIO_MAX)),
         most("`includes` of an evaluation", characters(EVALUATION_INCLUDES_CHARS_MAX)),
+        most("`arguments` of an evaluation, as JSON", bytes(EVALUATION_ARGUMENTS_BYTES_MAX)),
+        most("`times` of an evaluation", count(EVALUATION_TIMES_MAX)),
+        ("rulings of the judge on a criterion", count(1), count(JUDGE_VOTES_MAX)),
         most("queued runs", format!("{}, and the batch that passes it", count(RUNS_QUEUED_MAX))),
         most("runs of a batch", count(BATCH_RUNS_MAX)),
         most("texts of the simulations of a batch", bytes(BATCH_SNAPSHOTS_BYTES_MAX)),

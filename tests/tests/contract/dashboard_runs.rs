@@ -101,6 +101,52 @@ fn the_overview_tells_calls_from_simulations() {
     assert!(calls.contains("source=simulation\">2 simulated"), "{calls}");
 }
 
+/// Numbers and JSON in a row of a form; what is empty is left out.
+#[test]
+fn a_row_of_a_form_restricts_a_tool_call() {
+    let world = World::new();
+    let mut visitor = Visitor::signed_in(&world, &address("arguments"));
+    let rows = json!([
+        {"kind": "tool_call", "role": "any", "includes": "book", "arguments": "{\"guests\": 4}", "times": "2"},
+        {"kind": "transcript", "role": "user", "includes": "ten", "arguments": "", "times": " "},
+    ]);
+    let scenario = [("name", "Booking"), ("instructions", "Book."), ("evaluations", &*rows.to_string())];
+    visitor.act("create_simulation_scenario", "/dashboard/simulations/scenarios/new", &scenario);
+    let scenario = visitor.api(&world).get("/simulations/scenarios").ok().json[0].clone();
+    let stored = json!([
+        {"kind": "tool_call", "role": "any", "includes": "book", "arguments": {"guests": 4}, "times": 2},
+        {"kind": "transcript", "role": "user", "includes": "ten"},
+    ]);
+    assert_eq!(scenario["evaluations"], stored);
+    let path = format!("/dashboard/simulations/scenarios/{}", scenario["id"].as_str().unwrap());
+    let page = text(&visitor.get(&path));
+    assert!(page.contains("{&quot;guests&quot;:4}</textarea>") && page.contains("\n2</textarea>"), "{page}");
+}
+
+/// What nothing decides is neither passed nor failed, and the page says why.
+#[test]
+fn a_run_that_is_not_decided_says_why() {
+    let world = World::new();
+    let (mut visitor, api, simulation) = simulated(&world, "open");
+    let scenario =
+        api.get(format!("/simulations/{simulation}")).ok()["scenario_id"].as_str().unwrap().to_owned();
+    let evaluations = json!([{"kind": "judge", "role": "any", "includes": "The assistant is polite."}]);
+    api.patch(format!("/simulations/scenarios/{scenario}"), json!({"evaluations": evaluations})).ok();
+    let run = run(&api, &simulation);
+    let page = text(&visitor.get(&format!("/dashboard/simulations/runs/{}", run["id"].as_str().unwrap())));
+    assert!(
+        page.contains("Not decided") && page.contains("builtin/rules cannot decide this criterion"),
+        "{page}"
+    );
+    assert!(page.contains("0 of 1 passed"), "{page}");
+    let assistant = run["assistant_id"].as_str().unwrap();
+    let batch = api.post("/simulations/runs/batch", json!({"assistant_id": assistant})).created();
+    api.settle(batch["runs"][0]["id"].as_str().unwrap());
+    let page = format!("/dashboard/simulations/batches/{}", batch["batch_id"].as_str().unwrap());
+    let page = text(&visitor.get(&page));
+    assert!(page.contains("0 passed, 0 failed, 1 not decided"), "{page}");
+}
+
 /// The API's words for the kinds of evaluations are beside plain ones.
 #[test]
 fn kinds_of_evaluations_have_plain_labels() {

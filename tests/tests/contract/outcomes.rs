@@ -62,7 +62,7 @@ fn the_same_seed_gives_the_same_run() {
     let second = world.create(&path, json!({"seed": first["seed"]}));
     let (first, second) = (world.settle(&first.id), world.settle(&second.id));
     assert_eq!(first["transcript"], second["transcript"]);
-    assert_eq!(first["passed"], true, "a run without evaluations passes");
+    assert_eq!(first["passed"], Value::Null, "a run without evaluations is not decided");
 }
 
 #[test]
@@ -159,13 +159,96 @@ fn tool_calls_are_signed_and_results_are_in_the_transcript() {
 
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
-fn a_tool_timeout_is_an_error_result_and_the_run_completes() {
+fn a_tool_timeout_is_an_error_result_and_the_run_fails() {
     let world = World::with_manual_clock();
     let run = with_tool(&world);
     world.sandbox().unwrap().fail_http(sidetone_engine::ports::HttpError::Timeout);
     let over = world.settle(&run.id);
-    assert_eq!(over["status"], "completed", "{over}");
-    assert_eq!(over["evaluations"][0]["passed"], true, "the evaluation counts the call, whatever its result");
+    assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(false)), "{over}");
+    assert_eq!(over["evaluations"][0]["reason"], "The tool was called, but its result is an error.");
+}
+
+/// The kinds about tools, with what restricts them.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn tool_calls_are_evaluated_by_arguments_number_and_result() {
+    let world = World::with_manual_clock();
+    let sandbox = world.sandbox().unwrap();
+    let assistant = world.assistant();
+    let parameters =
+        json!({"type": "object", "required": ["order"], "properties": {"order": {"type": "integer"}}});
+    let tool = world.create(
+        "/tools",
+        json!({"name": "order_status", "url": "https://example.com/orders", "description": "Status of an order",
+               "parameters": parameters}),
+    );
+    world.put(format!("/assistants/{}/tools", assistant.id), json!({"tool_ids": [tool.id]})).ok();
+    let called = |more: Value| {
+        let mut evaluation = json!({"kind": "tool_call", "includes": "order_status"});
+        evaluation.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        evaluation
+    };
+    let evaluations = json!([
+        called(json!({})),
+        called(json!({"arguments": {"order": 17}})),
+        called(json!({"arguments": {"order": "17"}})),
+        called(json!({"arguments": {"order": 17}, "times": 1})),
+        called(json!({"times": 2})),
+        {"kind": "tool_not_called", "includes": "refund"},
+        {"kind": "tool_not_called", "includes": "*"},
+        {"kind": "no_tool_error", "includes": "*"},
+    ]);
+    let run =
+        simulate(&world, &assistant.id, "Ask: \"What is the status of order 17?\"", evaluations.clone());
+    sandbox.answer_http(200, r#"{"status": "shipped"}"#);
+    let over = world.settle(&run.id);
+    let results = over["evaluations"].as_array().unwrap();
+    let passed: Vec<&Value> = results.iter().map(|one| &one["passed"]).collect();
+    assert_eq!(passed, [true, true, false, true, false, true, false, true], "{results:#?}");
+    assert_eq!((&results[3]["arguments"], &results[3]["times"]), (&json!({"order": 17}), &json!(1)));
+    let again =
+        world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
+    sandbox.answer_http(500, "down");
+    let over = world.settle(&again.id);
+    let results = over["evaluations"].as_array().unwrap();
+    let passed: Vec<&Value> = results.iter().map(|one| &one["passed"]).collect();
+    assert_eq!(passed, [false, false, false, false, false, true, false, false], "{results:#?}");
+}
+
+/// `passed` is null wherever nothing decides, and the reason says so.
+#[test]
+fn what_the_offline_judge_cannot_decide_is_not_decided() {
+    let judge = |includes: &str| json!({"kind": "judge", "role": "any", "includes": includes});
+    let decided = |evaluations: Value| {
+        let world = World::new();
+        let over = world.settle(&start(&world, evaluations).id);
+        let path = format!("/simulations/{}", over["simulation_id"].as_str().unwrap());
+        assert_eq!(world.get(path).ok()["last_run"]["passed"], over["passed"], "{over}");
+        let listed = world.get("/simulations/runs").ok()["runs"][0].clone();
+        assert_eq!(listed["passed"], over["passed"]);
+        over
+    };
+    let good = "The assistant says \"9 to 5\" and never says sorry.";
+    let over = decided(json!([judge(good)]));
+    assert_eq!((&over["passed"], &over["failed_evaluation"]), (&json!(true), &Value::Null), "{over}");
+    let over = decided(json!([judge(good), judge("The assistant is friendly.")]));
+    let open = &over["evaluations"][1];
+    assert_eq!(
+        (&over["passed"], &open["passed"], &open["matched_index"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert!(open["reason"].as_str().unwrap().contains("does not know “is”"), "{open}");
+    let told = over["failed_evaluation"].as_str().unwrap();
+    assert!(told.starts_with("“The assistant is friendly.”: builtin/rules cannot decide"), "{told}");
+    let over =
+        decided(json!([judge("The assistant is friendly."), judge("The assistant says goodbye forever.")]));
+    assert_eq!(over["passed"], Value::Null, "{over}");
+    let over = decided(json!([
+        judge("The assistant is friendly."),
+        judge("The assistant says \"goodbye forever\".")
+    ]));
+    assert_eq!(over["passed"], false, "one that failed decides: {over}");
+    assert_eq!(decided(json!([]))["passed"], Value::Null);
 }
 
 /// A queued run: the caller asks for the opening hours, which are in the assistant's knowledge.

@@ -52,7 +52,9 @@ fn create_change_and_delete_a_scenario() {
     let evaluations = json!([
         {"kind": "transcript", "role": "assistant", "includes": "booked"},
         {"kind": "transcript_excludes", "role": "any", "includes": "sorry"},
-        {"kind": "tool_call", "role": "tool", "includes": "book"},
+        {"kind": "tool_call", "role": "tool", "includes": "book", "arguments": {"guests": 4, "at": {"hour": 19}}, "times": 1},
+        {"kind": "tool_not_called", "role": "any", "includes": "cancel"},
+        {"kind": "no_tool_error", "role": "any", "includes": "*"},
         {"kind": "judge", "role": "user", "includes": "The caller is happy."},
     ]);
     let body = json!({"name": "Booking", "instructions": "Book a table.", "evaluations": evaluations});
@@ -60,7 +62,7 @@ fn create_change_and_delete_a_scenario() {
     assert!(made.id.starts_with("scen_"));
     assert_eq!(
         made.json,
-        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null,
+        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null, "judge_votes": 1,
                "conditions": {"packet_loss": 0, "jitter_ms": 0, "noise_db": null, "talk_over": 0, "slow_talker": false},
                "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
@@ -93,6 +95,15 @@ fn the_error_names_an_invalid_evaluation() {
         (json!({"kind": "judge", "role": "any", "includes": " \n\t"}), "evaluations[1].includes"),
         (json!({"kind": "judge", "role": "any", "includes": "x".repeat(2_001)}), "evaluations[1].includes"),
         (json!({"kind": "judge", "role": "any", "includes": "x", "weight": 1}), "evaluations[1].weight"),
+        (json!({"kind": "tool_call", "includes": "x", "times": 0}), "evaluations[1].times"),
+        (json!({"kind": "tool_call", "includes": "x", "times": 101}), "evaluations[1].times"),
+        (json!({"kind": "tool_call", "includes": "x", "arguments": []}), "evaluations[1].arguments"),
+        (
+            json!({"kind": "tool_call", "includes": "x", "arguments": {"a": "x".repeat(4_100)}}),
+            "evaluations[1].arguments",
+        ),
+        (json!({"kind": "judge", "includes": "x", "times": 1}), "evaluations[1].times"),
+        (json!({"kind": "tool_not_called", "includes": "x", "arguments": {}}), "evaluations[1].arguments"),
         (json!("judge"), "evaluations[1]"),
         (json!(null), "evaluations[1]"),
     ] {
@@ -105,6 +116,13 @@ fn the_error_names_an_invalid_evaluation() {
         .refused("validation_failed")
         .naming(&["evaluations"]);
     world.patch(&path, json!({"evaluations": sixty_five[1..]})).ok();
+    for votes in [0, 10] {
+        world
+            .patch(&path, json!({"judge_votes": votes}))
+            .refused("validation_failed")
+            .naming(&["judge_votes"]);
+    }
+    assert_eq!(world.patch(&path, json!({"judge_votes": 9})).ok()["judge_votes"], 9);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The judgement of a criterion by a model.
+use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::models::{Answered, FailureCode, JudgeModel, JudgeTurn, ModelFailure, Verdict};
 
 use crate::support::{Service, wait};
@@ -8,10 +9,10 @@ fn a_verdict_contains_the_matching_turn() {
     let answered = ruled(&Service::new(), "fake/judge", "open at ten").unwrap();
     assert_eq!(
         answered.reply,
-        Verdict { passed: true, matched_index: Some(4), reason: "It was said.".into() }
+        Verdict { passed: Some(true), matched_index: Some(4), reason: "It was said.".into() }
     );
     let answered = ruled(&Service::new(), "fake/judge", "refund").unwrap();
-    assert_eq!((answered.reply.passed, answered.reply.matched_index), (false, None));
+    assert_eq!((answered.reply.passed, answered.reply.matched_index), (Some(false), None));
 }
 
 #[test]
@@ -23,7 +24,10 @@ fn an_invalid_verdict_is_requested_once_more() {
 }
 
 fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Verdict>, ModelFailure> {
-    let turns = [(2, "Hello."), (4, "We open at ten.")];
+    let row = |index, text: &str| TranscriptRow::new(index, TranscriptRole::Assistant, text.to_owned(), 0, 0);
+    let rows = [row(2, "Hello."), row(4, "We open at ten.")];
+    let turns: Vec<_> = rows.iter().collect();
     let mut judge = JudgeModel::new(&service.services.config().catalog, model).unwrap();
-    wait(judge.rule(service.services.ports(), &JudgeTurn { criterion, turns: &turns }, i64::MAX))
+    let turn = JudgeTurn { criterion, only: None, turns: &turns, vote: 0 };
+    wait(judge.rule(service.services.ports(), &turn, i64::MAX))
 }

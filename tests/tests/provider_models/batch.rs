@@ -146,6 +146,31 @@ fn answers_without_token_counts_cost_an_estimate() {
 }
 
 #[test]
+fn a_judge_votes_as_often_as_the_scenario_says() {
+    let fixture = Fixture::new("echo");
+    let evaluations = json!([{"kind": "judge", "role": "user", "includes": "one"}]);
+    let simulation = fixture.simulation(&["One", "Two"], evaluations);
+    let scenario = format!("/simulations/scenarios/{}", simulation["scenario_id"].as_str().unwrap());
+    for (votes, passed, split) in [
+        (1, json!(true), Value::Null),
+        (2, Value::Null, json!({"passed": 1, "failed": 1, "undecided": 0})),
+        (3, json!(true), json!({"passed": 2, "failed": 1, "undecided": 0})),
+        (5, Value::Null, json!({"passed": 2, "failed": 2, "undecided": 1})),
+    ] {
+        let change = json!({"judge_model": "fake/judge-of-two-minds", "judge_votes": votes});
+        fixture.world.patch(&scenario, change).ok();
+        let run = fixture.world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
+        let run = fixture.world.settle(&run.id);
+        let evaluation = &run["evaluations"][0];
+        assert_eq!((&run["passed"], &evaluation["passed"]), (&passed, &passed), "{votes}: {evaluation}");
+        assert_eq!(evaluation["votes"], split, "{votes}");
+        if votes == 3 {
+            assert_eq!(evaluation["reason"], "It was said.");
+        }
+    }
+}
+
+#[test]
 fn a_run_ends_at_its_cost_limit() {
     let fixture = Fixture::new("echo");
     let simulation = fixture.simulation(&["One", "Two", "Three", "Four", "Five"], json!([]));
@@ -158,7 +183,11 @@ fn a_run_ends_at_its_cost_limit() {
     assert_eq!(whole["call"]["ended_reason"], "user_hung_up");
     let most = whole["cost_microusd"].as_i64().unwrap();
     let cut = start(most / 3);
-    assert_eq!((&cut["status"], &cut["passed"]), (&json!("completed"), &json!(false)));
+    assert_eq!(
+        (&cut["status"], &cut["passed"]),
+        (&json!("completed"), &json!(null)),
+        "it has no evaluations"
+    );
     assert_eq!(cut["call"]["ended_reason"], "cost_limit");
     assert_eq!(cut["call"]["fault"], "operator");
     assert!(cut["turns"].as_i64().unwrap() < whole["turns"].as_i64().unwrap());

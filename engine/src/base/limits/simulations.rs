@@ -27,3 +27,6 @@ pub const RUNS_WOKEN_MAX: i64 = 16;
 pub const JITTER_MS_MAX: i64 = 1_000;
 /// The quietest noise that a scenario can ask for, in dB of full scale: below it, 16 bits have none.
 pub const NOISE_DB_MIN: i64 = -90;
+
+/// Rulings of a judge on one criterion.
+pub const JUDGE_VOTES_MAX: i64 = 9;

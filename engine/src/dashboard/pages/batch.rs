@@ -93,22 +93,24 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
-/// How many passed, how many failed and how many ended in an error, where the page has all of them.
-fn counts(rows: &[Value], total: i64) -> Option<[i64; 3]> {
+/// How many passed, how many failed, how many ended in an error and how many were not decided, where the page has all of them.
+fn counts(rows: &[Value], total: i64) -> Option<[i64; 4]> {
     let count = |is: &dyn Fn(&Value) -> bool| rows.iter().map(|run| i64::from(is(run))).sum();
     (i64::try_from(rows.len()) == Ok(total)).then(|| {
         [
             count(&|run| at(run, "passed") == true),
             count(&|run| at(run, "passed") == false),
             count(&|run| text(run, "status") == "error"),
+            count(&|run| text(run, "status") == "completed" && at(run, "passed").is_null()),
         ]
     })
 }
 
 fn verdicts(rows: &[Value], total: i64) -> Markup {
     html! {
-        @if let Some([passed, failed, broken]) = counts(rows, total) {
+        @if let Some([passed, failed, broken, open]) = counts(rows, total) {
             " · " (passed) " passed, " (failed) " failed"
+            @if open > 0 { ", " (open) " not decided" }
             @if broken > 0 { ", " (broken) " with an error" }
         }
     }
@@ -116,7 +118,7 @@ fn verdicts(rows: &[Value], total: i64) -> Markup {
 
 /// The runs that are done, by what came of them; of a batch of several pages, only that they are done.
 fn bar(rows: &[Value], done: i64, total: i64) -> Markup {
-    let [passed, failed, broken] = counts(rows, total).unwrap_or_default();
+    let [passed, failed, broken, _] = counts(rows, total).unwrap_or_default();
     let undecided = done - passed - failed - broken;
     let parts = [("f-good", passed), ("f-bad", failed + broken), ("f-quiet", undecided)];
     let mut x = 0;

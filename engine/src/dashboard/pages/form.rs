@@ -484,13 +484,16 @@ const LABELS: &[(&str, &str)] = &[
     ("keys", "Press telephone keys"),
     ("action", "When a machine answers"),
     ("knowledge_ids", "Knowledge"),
+    ("judge_votes", "Rulings of the judge on each criterion"),
 ];
 
 /// Choices whose names in the API say little to people who do not write code.
 const CHOICES: &[(&str, &str)] = &[
     ("transcript", "Says a text"),
     ("transcript_excludes", "Never says a text"),
-    ("tool_call", "Calls a tool"),
+    ("tool_call", "Calls a tool, and it works"),
+    ("tool_not_called", "Does not call a tool"),
+    ("no_tool_error", "No error in calls of a tool"),
     ("judge", "Meets a criterion, judged by a model"),
     ("assistant", "Assistant"),
     ("user", "Caller"),

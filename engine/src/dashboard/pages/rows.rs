@@ -34,12 +34,21 @@ pub fn rows(items: &Value, name: &str, value: &Shown, within: &str) -> Markup {
     }
 }
 
+/// A text as it is, anything else as JSON.
+fn written(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// A row with the values of an object, else with the defaults; `None`: a spare one, which is left out as it stands.
 fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str) -> bool) -> Markup {
     html! {
         div.rowform {
             @for (at, (field, schema)) in items["properties"].as_object().into_iter().flatten().enumerate() {
-                @let given = value.map_or("", |value| value.get(field).unwrap_or(&schema["default"]).as_str().unwrap_or_default());
+                @let given = value.map_or_else(String::new, |value| written(value.get(field).unwrap_or(&schema["default"])));
                 @let title = Some(text(schema, "title")).filter(|title| !title.is_empty()).map_or_else(|| words(field), str::to_owned);
                 @let invalid = is_wrong(field).then_some("true");
                 label {
@@ -50,7 +59,7 @@ fn row(items: &Value, name: &str, value: Option<&Value>, is_wrong: impl Fn(&str)
                             @for choice in list(schema, "enum").iter().filter_map(Value::as_str) {
                                 @let called = choice_label(choice);
                                 // What it is called in the API.
-                                option value=(choice) selected[choice == given] title=[called.map(|_| choice)] { (called.map_or_else(|| words(choice), str::to_owned)) }
+                                option value=(choice) selected[choice == given.as_str()] title=[called.map(|_| choice)] { (called.map_or_else(|| words(choice), str::to_owned)) }
                             }
                             // The first column decides: without a script, nothing else removes a row.
                             @if at == 0 { option.without value=(LEFT_OUT) selected[value.is_none()] { "Leave this row out" } }

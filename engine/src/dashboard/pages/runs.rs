@@ -185,7 +185,7 @@ fn evaluations_of(evaluations: &[Value], rows: &[Value], going: bool) -> Markup 
     let passed = evaluations.iter().filter(|one| at(one, "passed") == true).count();
     html! {
         h2 { "Evaluations" @if !evaluations.is_empty() { span.dim { " – " (passed) " of " (evaluations.len()) " passed" } } }
-        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "The scenario has none: a run passes when its conversation ends properly." } } }
+        @if evaluations.is_empty() { p.dim { @if going { "They are decided at the end." } @else { "The scenario has none, so nothing says whether the assistant did well." } } }
         @else {
             (table("Evaluations",
                 html! { th scope="col" { "Result" } th scope="col" { "Criterion" } th.wide scope="col" { "Why" } },
@@ -245,10 +245,18 @@ fn criterion(one: &Value) -> Markup {
         span title=(text(one, "kind")) { @match text(one, "kind") {
             "transcript" => { "Said by " (who) ": “" (what) "”" },
             "transcript_excludes" => { "Never said by " (who) ": “" (what) "”" },
-            "tool_call" => { "Calls " code { (what) } },
-            _ => { "Judged by a model: " (what) },
+            "tool_call" => { "Calls " (tool(what)) @match number(one, "times") { 0 => {}, 1 => " once", times => { " " (times) " times" } }
+                @if let Some(arguments) = one.get("arguments") { " with " code { (arguments) } } },
+            "tool_not_called" => { "Does not call " (tool(what)) },
+            "no_tool_error" => { "No error in calls of " (tool(what)) },
+            _ => { "Judged by a model: " (what) @if let Some(votes) = one.get("votes") {
+                " (" (number(votes, "passed")) " for it, " (number(votes, "failed")) " against it" @if number(votes, "undecided") > 0 { ", " (number(votes, "undecided")) " undecided" } ")" } },
         } }
     }
+}
+
+fn tool(name: &str) -> Markup {
+    html! { @if name == "*" { "any tool" } @else { code { (name) } } }
 }
 
 /// Other runs of the simulation, to compare with.
@@ -310,7 +318,7 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
 /// What came of each evaluation in both runs: one that the other run did not have stands alone.
 fn side_by_side(sides: [&Value; 2]) -> Markup {
     let is_same = |one: &Value, other: &Value| {
-        ["kind", "role", "includes"].iter().all(|part| text(one, part) == text(other, part))
+        ["kind", "role", "includes", "arguments", "times"].iter().all(|part| at(one, part) == at(other, part))
     };
     let [first, second] = sides.map(|run| list(run, "evaluations"));
     let only_second = second.iter().filter(|one| !first.iter().any(|other| is_same(one, other)));

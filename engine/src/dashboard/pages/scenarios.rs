@@ -43,6 +43,7 @@ fn fields(form: &Form<'_>) -> Markup {
         (form.field("instructions"))
         (form.field("evaluations"))
         (form.field("judge_model"))
+        (form.field("judge_votes"))
         details.raw open[form.has_problem("conditions")] {
             summary { "Conditions of the line" }
             fieldset.group {

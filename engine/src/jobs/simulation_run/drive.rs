@@ -382,6 +382,11 @@ fn setup(started: &Started) -> SimulationSetup {
         persona: simulation.persona.clone(),
         scenario: simulation.scenario.clone(),
         evaluations: simulation.evaluations.clone(),
+        // The built-in rules always rule the same.
+        judge_votes: match simulation.judge_model.as_deref().unwrap_or(&assistant.model) {
+            RULES_MODEL => 1,
+            _ => simulation.judge_votes.try_into().unwrap_or(1),
+        },
         seed: started.seed.unsigned_abs(),
         limits: SimulationSetup::default_limits(),
         voice: (started.is_voice() && !started.is_held()).then(|| VoiceSetup {

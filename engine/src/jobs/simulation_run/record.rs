@@ -63,7 +63,7 @@ pub async fn end_run(
         Ok(result) => (result, false),
         Err(failure) => {
             let result = SimulationResult {
-                passed: false,
+                passed: None,
                 evaluations: Vec::new(),
                 transcript: failure.transcript,
                 ended_reason: failure.ended_reason,
@@ -127,7 +127,7 @@ pub async fn end_run(
 
     let mut run = started.run.clone();
     run.status = if has_failed { RunStatus::Error } else { RunStatus::Completed };
-    run.passed = (!has_failed).then_some(result.passed);
+    run.passed = result.passed.filter(|_| !has_failed);
     run.error = error;
     run.turns = i64::from(result.turns);
     run.last_line = last_line;

@@ -1,257 +1,278 @@
+//! The judge of `builtin/rules`.
+mod criterion;
+mod reading;
+mod requests;
+mod rows;
+mod search;
+mod spoken_numbers;
+mod values;
+mod vocabulary;
+
 use std::collections::BTreeMap;
 
-use super::words::{Word, is_negation, is_stop, stemmed, unique, words};
-use crate::base::text::casefold;
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
+use criterion::{Clause, Criterion, Join, Unknown, Who};
+use reading::Text;
+use rows::Row;
+use search::{Doubt, Finding, Place, Rows};
 
-/// Words that refer to the conversation itself, not to its content.
-const FRAME_WORDS: [&str; 18] = [
-    "agent",
-    "answer",
-    "answers",
-    "assistant",
-    "caller",
-    "mention",
-    "mentioned",
-    "mentions",
-    "said",
-    "say",
-    "saying",
-    "says",
-    "tell",
-    "telling",
-    "tells",
-    "told",
-    "turn",
-    "user",
-];
-
-/// Judges a criterion by its content words: it holds when all of them occur in the turns.
+/// Decides criteria in a small language, described in `docs/testing.md`: who says, never says, mentions, gives or asks for
+/// what, and in which order. It understands quoted text, numbers, money, dates, times, telephone numbers, codes and addresses,
+/// in figures and in English words.
 ///
-/// Function words such as "the" or "your" are ignored, and so are words that refer to the conversation itself ("the assistant
-/// says …", "tells the caller …"). Case and common English endings are ignored. A single turn with all words is preferred and
-/// reported; otherwise the turn that completes the words is reported.
+/// It never guesses. `passed` is `None`, with the reason, for a criterion outside of the language, for rows in another language
+/// where their words matter, and wherever something is said that only a reader can tell from what the criterion means.
 ///
-/// It matches words, not meaning: it does not recognise synonyms, other spellings of numbers, or word order. **A negation is
-/// a word like any other**: "no", "not", "never", "without", "can't" are equivalent, and a criterion with one of them holds
-/// only when the turns contain one. So "we never charge a fee" matches "there is no fee charged", but "does not mention a
-/// refund" does not check for absence; use the evaluation kind `transcript_excludes` for that.
-///
-/// It caches parsed turns: use one judge for all evaluations of a run, whatever roles they cover.
+/// It takes time in proportion to the length of the rows, and to the words of the criterion, of which there are few. It caches
+/// parsed rows: use one judge for all evaluations of a run.
 #[derive(Debug, Clone, Default)]
 pub struct RulesJudge {
-    /// The id of each known term.
-    terms: BTreeMap<String, u32>,
-    /// The parsed turns, by index.
-    turns: BTreeMap<usize, ReadTurn>,
-}
-
-#[derive(Debug, Clone)]
-struct ReadTurn {
-    text: String,
-    /// The ids of the text's terms, sorted.
-    terms: Vec<u32>,
+    /// The rows that were read, by index, with the text that they had.
+    rows: BTreeMap<usize, (String, Row)>,
 }
 
 impl RulesJudge {
     /// A judge with an empty cache.
     #[must_use]
     pub const fn new() -> Self {
-        Self { terms: BTreeMap::new(), turns: BTreeMap::new() }
+        Self { rows: BTreeMap::new() }
     }
 
     /// Judges a criterion, as [`RulesJudge`] describes.
     #[must_use]
     pub fn judge(&mut self, turn: &JudgeTurn<'_>) -> Verdict {
-        let wanted = content_words(turn.criterion);
-        if wanted.is_empty() {
-            return no("The criterion has no words to look for.".to_owned());
+        let criterion = match criterion::parse(turn.criterion) {
+            Ok(criterion) => criterion,
+            Err(unknown) => return undecided(not_understood(&unknown)),
+        };
+        for row in turn.turns {
+            self.read(row);
         }
-        for (index, text) in turn.turns {
-            self.read(*index, text);
+        let view = View { judge: self, turn, from: 0 };
+        match criterion.join {
+            Join::All | Join::Any => view.together(&criterion),
+            Join::Before | Join::InOrder => view.in_order(&criterion),
         }
-        // A term without an id occurs in no turn.
-        let numbers: Vec<Option<u32>> = wanted.iter().map(|word| self.terms.get(word).copied()).collect();
-        let all_known = numbers.iter().all(Option::is_some);
-        let mut left: Vec<u32> = numbers.iter().flatten().copied().collect();
-        left.sort_unstable();
-        let mut completed_at = None;
-        for (index, _) in turn.turns {
-            let said = self.turns.get(index).map_or(&[][..], |read| read.terms.as_slice());
-            let says = |number: &u32| said.binary_search(number).is_ok();
-            if all_known && numbers.iter().flatten().all(says) {
-                return yes(*index, "One turn contains all significant words of the criterion.");
-            }
-            left.retain(|number| !says(number));
-            if all_known && left.is_empty() {
-                completed_at.get_or_insert(*index);
-            }
-        }
-        if let Some(index) = completed_at {
-            return yes(index, "Several turns together contain all significant words of the criterion.");
-        }
-        let is_missing =
-            |number: &Option<u32>| number.is_none_or(|number| left.binary_search(&number).is_ok());
-        let missing: Vec<_> = wanted
-            .iter()
-            .zip(&numbers)
-            .filter(|(_, number)| is_missing(number))
-            .map(|(wanted, _)| wanted.as_str())
-            .collect();
-        no(shortfall(&missing, turn.criterion))
     }
 
-    fn read(&mut self, index: usize, text: &str) {
-        if self.turns.get(&index).is_some_and(|read| read.text == text) {
+    fn read(&mut self, row: &TranscriptRow) {
+        if self.rows.get(&row.index).is_some_and(|(text, _)| *text == row.text) {
             return;
         }
-        let mut terms = Vec::new();
-        for word in words(text) {
-            let next = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
-            terms.push(*self.terms.entry(term(&word)).or_insert(next));
-        }
-        terms.sort_unstable();
-        terms.dedup();
-        self.turns.insert(index, ReadTurn { text: text.to_owned(), terms });
+        let heard = row.text.as_str();
+        let going_on =
+            row.intended_text.as_deref().filter(|_| row.interrupted).and_then(|all| all.strip_prefix(heard));
+        // Of a word that was cut off in the middle, nobody heard which it was.
+        let whole = match going_on.and_then(|rest| rest.chars().next()) {
+            Some(next) if next.is_alphanumeric() => heard.trim_end_matches(char::is_alphanumeric),
+            _ => heard,
+        };
+        let read = Row::new(
+            Text::read(whole),
+            row.interrupted,
+            row.role == TranscriptRole::ToolResult,
+            row.is_error == Some(true),
+        );
+        self.rows.insert(row.index, (heard.to_owned(), read));
     }
 }
 
-/// The terms to search for: content words, or all words when there are none.
-fn content_words(criterion: &str) -> Vec<String> {
-    let all = words(criterion);
-    let of = |keep: fn(&str) -> bool| {
-        let kept = all.iter().filter(|word| keep(&casefold(word.text)));
-        unique(kept.map(term).collect())
-    };
-    let content = of(|word| is_negation(word) || !is_stop(word) && !FRAME_WORDS.contains(&word));
-    if content.is_empty() { of(|_| true) } else { content }
+/// The rows of one question.
+struct View<'a> {
+    judge: &'a RulesJudge,
+    turn: &'a JudgeTurn<'a>,
+    /// The index of the first row to look at.
+    from: usize,
 }
 
-/// The term of a word; all negations share one.
-fn term(word: &Word<'_>) -> String {
-    if is_negation(&casefold(word.text)) { "not".to_owned() } else { stemmed(word.text) }
+impl View<'_> {
+    /// The clauses, all or any of them.
+    fn together(&self, criterion: &Criterion) -> Verdict {
+        let all = criterion.join == Join::All;
+        let (mut doubt, mut last) = (None, None);
+        for clause in &criterion.clauses {
+            let verdict = self.clause(clause);
+            match verdict.passed {
+                // One clause settles it.
+                Some(passed) if passed != all => return verdict,
+                Some(_) => {
+                    last.get_or_insert(verdict);
+                }
+                None => {
+                    doubt.get_or_insert(verdict);
+                }
+            }
+        }
+        doubt.or(last).unwrap_or_else(|| undecided(not_understood(&Unknown::Shape)))
+    }
+
+    fn clause(&self, clause: &Clause) -> Verdict {
+        let (finding, roles) = match self.find(clause) {
+            Ok(found) => found,
+            Err(reason) => return undecided(reason.to_owned()),
+        };
+        match finding.holds {
+            Err(doubt) => undecided(told(doubt).to_owned()),
+            Ok(false) if clause.negated && self.turns(roles).next().is_none() => {
+                undecided("There is no line in which it could be.".to_owned())
+            }
+            Ok(holds) => {
+                let index = finding.at.and_then(|at| self.index(roles, at));
+                let reason = match (holds, clause.negated) {
+                    (true, false) => "It is said there.",
+                    (true, true) => "It is said there, and should not be.",
+                    (false, false) => "None of the lines has it.",
+                    (false, true) => "None of the lines has it, as it should be.",
+                };
+                Verdict {
+                    passed: Some(holds != clause.negated),
+                    matched_index: index,
+                    reason: reason.to_owned(),
+                }
+            }
+        }
+    }
+
+    /// Looks for a clause in the rows of those whom it is about.
+    fn find(&self, clause: &Clause) -> Result<(Finding, &'static [TranscriptRole]), &'static str> {
+        let own: &'static [TranscriptRole] = match clause.who {
+            None => {
+                let only = self.turn.only;
+                let found = |who| {
+                    let roles = roles_of(who);
+                    (self.rows(roles).find(clause), roles)
+                };
+                return Ok(match only {
+                    Some(TranscriptRole::User) => found(Who::User),
+                    Some(TranscriptRole::ToolResult) => found(Who::Tool),
+                    Some(_) => found(Who::Assistant),
+                    None => {
+                        let assistants = found(Who::Assistant);
+                        // What the caller alone says is not what the criterion means for certain.
+                        match (assistants.0.holds, found(Who::User).0.holds) {
+                            (Ok(false), Ok(true) | Err(_)) => {
+                                return Err(
+                                    "builtin/rules cannot decide this: only the caller may have said it, and the criterion does not say who should. Begin it with “The assistant”.",
+                                );
+                            }
+                            _ => assistants,
+                        }
+                    }
+                });
+            }
+            Some(who) => roles_of(who),
+        };
+        if self.turn.only.is_some_and(|only| !own.contains(&only)) {
+            return Err(
+                "builtin/rules cannot decide this: the evaluation's role leaves out the lines that the criterion is about.",
+            );
+        }
+        Ok((self.rows(own).find(clause), own))
+    }
+
+    fn in_order(&self, criterion: &Criterion) -> Verdict {
+        // Places of different speakers are compared by the index of their rows.
+        let mut found = Vec::new();
+        for clause in &criterion.clauses {
+            match self.find(clause) {
+                Ok((finding, roles)) => {
+                    let place = |at: Option<Place>| at.and_then(|at| Some((self.index(roles, at)?, at.at)));
+                    found.push((finding.holds, place(finding.at), place(finding.perhaps)));
+                }
+                Err(reason) => return undecided(reason.to_owned()),
+            }
+        }
+        // The first has to be there, and in an order each.
+        let needed = if criterion.join == Join::Before { 1 } else { found.len() };
+        if found.iter().take(needed).any(|(holds, ..)| *holds == Ok(false)) {
+            return decided(false, None, "A part of the order is in none of the lines.");
+        }
+        if let Some(doubt) = found.iter().find_map(|(holds, ..)| holds.err()) {
+            return undecided(told(doubt).to_owned());
+        }
+        if found.iter().any(|(holds, ..)| *holds == Ok(false)) {
+            return undecided(
+                "builtin/rules cannot decide this: what should come later never comes.".to_owned(),
+            );
+        }
+        let mut place = None;
+        for (pair, clauses) in found.windows(2).zip(criterion.clauses.windows(2)) {
+            let [(_, Some(first), first_perhaps), (_, Some(second), second_perhaps)] = pair else { continue };
+            if first < &second_perhaps.unwrap_or(*second) {
+                place = Some(second.0);
+            } else if *second >= first_perhaps.unwrap_or(*first)
+                || self.comes_again(criterion, clauses, first.0)
+            {
+                return undecided(told(Doubt::Occurs).to_owned());
+            } else {
+                return decided(false, Some(second.0), "It comes too early there.");
+            }
+        }
+        decided(true, place, "All of it comes in the order of the criterion.")
+    }
+
+    /// Whether what came too early in an order may come once more in its place.
+    fn comes_again(&self, criterion: &Criterion, clauses: &[Clause], after: usize) -> bool {
+        let rest = View { from: after + 1, ..*self };
+        let again = clauses.last().and_then(|clause| rest.find(clause).ok());
+        criterion.join == Join::InOrder && again.is_some_and(|(finding, _)| finding.holds != Ok(false))
+    }
+
+    fn turns(&self, roles: &'static [TranscriptRole]) -> impl Iterator<Item = &TranscriptRow> {
+        self.turn.turns.iter().copied().filter(move |row| row.index >= self.from && roles.contains(&row.role))
+    }
+
+    fn rows(&self, roles: &'static [TranscriptRole]) -> Rows<'_> {
+        Rows(self.turns(roles).filter_map(|row| Some(&self.judge.rows.get(&row.index)?.1)).collect())
+    }
+
+    fn index(&self, roles: &'static [TranscriptRole], at: Place) -> Option<usize> {
+        self.turns(roles).nth(at.row).map(|row| row.index)
+    }
 }
 
-/// Names the missing terms as the criterion spells them.
-fn shortfall(missing: &[&str], criterion: &str) -> String {
-    const NAMED_MAX: usize = 5;
-    let all = words(criterion);
-    let named = missing.iter().take(NAMED_MAX).map(|wanted| {
-        let spelled = all.iter().find(|word| term(word) == **wanted).map_or(*wanted, |word| word.text);
-        format!("\"{spelled}\"")
-    });
-    let named: Vec<String> = named.collect();
-    let more = if missing.len() > NAMED_MAX { " and more" } else { "" };
-    let absence = if missing.contains(&"not") {
-        " The built-in rules match a negation as a word; to check that something was not said, use transcript_excludes."
-    } else {
-        ""
+const fn roles_of(who: Who) -> &'static [TranscriptRole] {
+    match who {
+        Who::Assistant => &[TranscriptRole::Assistant],
+        Who::User => &[TranscriptRole::User],
+        Who::Tool => &[TranscriptRole::ToolResult],
+        Who::Anybody => &[TranscriptRole::Assistant, TranscriptRole::User],
+    }
+}
+
+fn not_understood(unknown: &Unknown) -> String {
+    let what = match unknown {
+        Unknown::Word(word) => format!("it does not know “{word}” there"),
+        Unknown::Shape => "it is not clear what should be said, or how its parts belong together".to_owned(),
+        Unknown::TooLong => "it is too long".to_owned(),
     };
     format!(
-        "builtin/rules looks only for the words of the criterion. The checked turns do not contain: {}{more}.{absence}",
-        named.join(", ")
+        "builtin/rules cannot decide this criterion: {what}. It decides who says, never says, mentions, gives or asks for what. A provider's judge_model decides by meaning."
     )
 }
 
-fn yes(index: usize, reason: &str) -> Verdict {
-    Verdict { passed: true, matched_index: Some(index), reason: reason.to_owned() }
+const fn told(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::OtherWords => {
+            "builtin/rules cannot decide this: it may be said in other words. Put the exact words into quotation marks, or let a provider's judge_model decide."
+        }
+        Doubt::Occurs => {
+            "builtin/rules cannot decide this: something like it occurs, but perhaps not as it is meant, such as in a question, a negation or another form."
+        }
+        Doubt::Language => {
+            "builtin/rules cannot decide this: it understands English only, and a line seems to be in another language."
+        }
+    }
 }
 
-const fn no(reason: String) -> Verdict {
-    Verdict { passed: false, matched_index: None, reason }
+fn decided(passed: bool, index: Option<usize>, reason: &str) -> Verdict {
+    Verdict { passed: Some(passed), matched_index: index, reason: reason.to_owned() }
+}
+
+const fn undecided(reason: String) -> Verdict {
+    Verdict { passed: None, matched_index: None, reason }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn judge(turn: &JudgeTurn<'_>) -> Verdict {
-        RulesJudge::new().judge(turn)
-    }
-
-    #[test]
-    fn a_turn_with_all_content_words_is_reported() {
-        let turns = [(0, "Hello."), (2, "Opening at nine."), (4, "Our HOURS: we open at 9.")];
-        let verdict = rule("The assistant tells the caller the opening hours.", &turns);
-        assert!(verdict.passed);
-        assert_eq!(verdict.matched_index, Some(4));
-    }
-
-    #[test]
-    fn one_turn_is_preferred_over_several() {
-        let turns = [(1, "Free parking."), (3, "A garage."), (5, "Parking in the garage.")];
-        assert_eq!(rule("garage parking", &turns).matched_index, Some(5));
-        let verdict = rule("garage parking", &turns[..2]);
-        assert!(verdict.passed);
-        assert_eq!(verdict.matched_index, Some(3));
-        assert!(verdict.reason.contains("Several turns"));
-    }
-
-    #[test]
-    fn missing_words_are_reported() {
-        let verdict = rule("offers a refund for the parcel", &[(0, "The parcel is late.")]);
-        assert!(!verdict.passed);
-        assert_eq!(verdict.matched_index, None);
-        assert_eq!(
-            verdict.reason,
-            "builtin/rules looks only for the words of the criterion. The checked turns do not contain: \"offers\", \"refund\"."
-        );
-        let verdict = rule("offers a refund", &[(0, "We offer help.")]);
-        assert_eq!(
-            verdict.reason,
-            "builtin/rules looks only for the words of the criterion. The checked turns do not contain: \"refund\"."
-        );
-    }
-
-    #[test]
-    fn negation_is_a_word_like_any_other() {
-        let fee = [(0, "There is no fee charged.")];
-        assert!(rule("We never charge a fee", &fee).passed);
-        assert!(!rule("We never charge a fee", &[(0, "We charge a fee.")]).passed);
-        assert!(rule("can't refund", &[(0, "A refund is not possible.")]).passed);
-        let verdict = rule("The assistant does not mention a refund", &[(0, "Goodbye.")]);
-        assert!(!verdict.passed);
-        assert!(verdict.reason.contains("transcript_excludes"), "{}", verdict.reason);
-    }
-
-    #[test]
-    fn a_criterion_of_function_words_is_matched_literally() {
-        assert!(rule("Thank you", &[(0, "I thank you, sir.")]).passed);
-        assert!(!rule("Thank you", &[(0, "You are kind.")]).passed);
-        assert!(rule("the assistant says", &[(0, "The assistant says hi")]).passed);
-        assert_eq!(rule("?!", &[(0, "?!")]).reason, "The criterion has no words to look for.");
-    }
-
-    #[test]
-    fn other_scripts_are_supported() {
-        assert!(rule("営業時間", &[(0, "私たちの営業時間は9時からです。")]).passed);
-        assert!(!rule("営業時間", &[(0, "時間がありません。")]).passed);
-        assert!(rule("ÖFFNUNG", &[(7, "Die öffnung")]).passed);
-    }
-
-    proptest! {
-        #[test]
-        fn caching_does_not_change_verdicts(
-            asked in prop::collection::vec(("[a-d no']{0,6}", prop::collection::vec("[a-d ]{0,6}", 0..4)), 0..6),
-        ) {
-            let mut remembering = RulesJudge::new();
-            for (criterion, texts) in &asked {
-                let turns: Vec<_> = texts.iter().map(String::as_str).enumerate().collect();
-                let turn = JudgeTurn { criterion, turns: &turns };
-                prop_assert_eq!(remembering.judge(&turn), judge(&turn));
-            }
-        }
-
-        #[test]
-        fn every_turn_matches_its_own_text(text in ".{0,60}") {
-            let verdict = rule(&text, &[(3, "x"), (5, &text)]);
-            prop_assert!(verdict.reason.ends_with('.'));
-            prop_assert_eq!(verdict.passed, !words(&text).is_empty());
-        }
-    }
-
-    fn rule(criterion: &str, turns: &[(usize, &str)]) -> Verdict {
-        judge(&JudgeTurn { criterion, turns })
-    }
-}
+mod tests;

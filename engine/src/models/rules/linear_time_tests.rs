@@ -16,6 +16,7 @@ use super::sentences::sentences;
 use super::words::{identifier_words, unique_terms};
 use super::{RulesAssistant, RulesCaller, RulesJudge};
 use crate::base::text::{casefold, collapse_whitespace};
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{AssistantTurn, Knowledge, Message, ToolSpec};
 use crate::models::JudgeTurn;
 
@@ -153,14 +154,71 @@ fn many_turns_and_verdicts_read_each_text_once() {
         let turn = crate::models::CallerTurn { persona: "", scenario: &scenario, history: &history, seed: 0 };
         assert!(caller.reply(&turn).hang_up);
     }
-    let rows: Vec<String> = (0..64).map(|n| format!("w{n} ").repeat(3_000)).collect();
-    let turns: Vec<_> = rows.iter().map(String::as_str).enumerate().collect();
+    let rows: Vec<TranscriptRow> = (0..64).map(|n| said(n, format!("w{n} ").repeat(3_000))).collect();
+    let turns: Vec<_> = rows.iter().collect();
     let mut judge = RulesJudge::new();
     for n in 0..64 {
-        let criterion = format!("w{n} {}", "v".repeat(n + 1));
-        assert!(!judge.judge(&JudgeTurn { criterion: &criterion, turns: &turns }).passed);
+        let criterion = format!("says \"w{n} {}\"", "v".repeat(n + 1));
+        let turn = JudgeTurn { criterion: &criterion, only: None, turns: &turns, vote: 0 };
+        assert_eq!(judge.judge(&turn).passed, Some(false));
     }
     assert!(started.elapsed() < DEADLINE, "{:?}", started.elapsed());
+}
+
+/// What is wanted begins everywhere in a text that is one sentence, and what the rules look at around a place is long.
+#[test]
+fn criteria_are_judged_in_bounded_time() {
+    for pattern in [
+        "a ",
+        "1 ",
+        "$1 ",
+        "BD-17 ",
+        "bd 17 ",
+        "one ",
+        "at ",
+        "the ",
+        "sorry ",
+        "not ",
+        "?",
+        "a@b.cd ",
+        "- ",
+        "room 12 ",
+        "5 pm ",
+        "a, ",
+        "what is your ",
+        "555-",
+        "B D ",
+    ] {
+        let started = Instant::now();
+        let row = said(0, pattern.repeat(60_000 / pattern.len()));
+        let mut judge = RulesJudge::new();
+        for criterion in [
+            format!("says \"{}x\"", "a ".repeat(60)),
+            format!("says \"{}7\"", "1 ".repeat(60)),
+            "gives the confirmation BD-17".to_owned(),
+            "gives the room number 12".to_owned(),
+            "gives a price".to_owned(),
+            "gives the email address a@b.cd".to_owned(),
+            "asks for the phone number".to_owned(),
+            "says that the room costs 1 dollar".to_owned(),
+            "never says sorry".to_owned(),
+            "never says 5 pm".to_owned(),
+            "says \"a\" before \"b\"".to_owned(),
+        ] {
+            black_box(judge.judge(&JudgeTurn { criterion: &criterion, only: None, turns: &[&row], vote: 0 }));
+        }
+        for criterion in [
+            pattern.repeat(1_900 / pattern.len()),
+            format!("says \"{}", pattern.repeat(1_900 / pattern.len())),
+        ] {
+            black_box(judge.judge(&JudgeTurn { criterion: &criterion, only: None, turns: &[&row], vote: 0 }));
+        }
+        assert!(started.elapsed() < DEADLINE * 2, "{pattern:?} took {:?}", started.elapsed());
+    }
+}
+
+fn said(index: usize, text: String) -> TranscriptRow {
+    TranscriptRow::new(index, TranscriptRole::Assistant, text, 0, 0)
 }
 
 /// The repeated pattern, alone and between other texts.

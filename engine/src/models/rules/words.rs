@@ -132,7 +132,7 @@ const fn is_apostrophe(char: char) -> bool {
 }
 
 /// Thai to Tibetan, Myanmar, Khmer, kana, Han: scripts without spaces between words.
-const fn is_spaceless(char: char) -> bool {
+pub(super) const fn is_spaceless(char: char) -> bool {
     matches!(char,
         '\u{e00}'..='\u{fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'

@@ -24,9 +24,9 @@ fn one_thing_at_a_time_is_asked_for() {
     assert_eq!(run.judge_question().unwrap().turns.len(), 6);
     run.handle(ruling(true));
     let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
-    assert!(!result.passed, "the transcript does not have the text");
+    assert_eq!(result.passed, Some(false), "the transcript does not have the text");
     assert_eq!(result.evaluations.len(), 2);
-    assert!(result.evaluations[0].passed && !result.evaluations[1].passed);
+    assert_eq!((result.evaluations[0].passed, result.evaluations[1].passed), (Some(true), Some(false)));
     assert_eq!(result.turns, 4);
     assert_eq!(run.poll(), None);
 }
@@ -60,7 +60,7 @@ fn a_caller_who_stays_silent_ends_it() {
     }
     let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
     assert_eq!(result.ended_reason, EndedReason::Silence);
-    assert!(!result.passed && result.transcript.is_empty());
+    assert!(result.passed.is_none() && result.transcript.is_empty());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_goodbye_that_is_the_last_line_allowed_hangs_up() {
         run.handle(caller("Bye.", hang_up));
         let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
         assert_eq!((result.ended_reason, result.turns), (reason, 2));
-        assert_eq!(result.passed, hang_up);
+        assert_eq!(result.passed, None);
         assert_eq!(result.transcript.len(), 2);
     }
 }
@@ -111,8 +111,24 @@ fn a_judge_is_not_asked_about_nothing() {
     drained(&mut run);
     run.handle(caller("", true));
     let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
-    assert!(!result.passed);
+    assert_eq!(result.passed, None);
     assert_eq!(result.evaluations[0].reason, "There is no turn to rule on.");
+}
+
+#[test]
+fn a_judge_rules_as_often_as_the_scenario_wants() {
+    let mut run = Simulation::new(SimulationSetup { judge_votes: 3, ..setup("Hello!", &["judge", "judge"]) });
+    drained(&mut run);
+    run.handle(caller("Bye.", true));
+    for vote in [0, 1, 2, 0, 1, 2] {
+        assert_eq!(drained(&mut run), [Output::AskJudge]);
+        assert_eq!(run.judge_question().unwrap().turn().vote, vote);
+        run.handle(ruling(vote > 0));
+    }
+    let Some(Output::Done { result }) = run.poll() else { panic!("not done") };
+    assert_eq!(result.passed, Some(true));
+    let votes = result.evaluations[0].votes.unwrap();
+    assert_eq!((votes.passed, votes.failed, votes.undecided), (2, 1, 0));
 }
 
 #[test]
@@ -230,6 +246,7 @@ fn setup(first_message: &str, kinds: &[&str]) -> SimulationSetup {
         persona: "Anybody.".into(),
         scenario: "Order.".into(),
         evaluations: evaluations.collect(),
+        judge_votes: 1,
         seed: 1,
         limits: ConversationLimits { turns_max: 10, ..SimulationSetup::default_limits() },
         voice: None,
@@ -254,5 +271,5 @@ fn result(id: &str) -> Input {
 }
 
 fn ruling(passed: bool) -> Input {
-    Input::Verdict { ruling: Verdict { passed, matched_index: None, reason: "So.".into() } }
+    Input::Verdict { ruling: Verdict { passed: Some(passed), matched_index: None, reason: "So.".into() } }
 }

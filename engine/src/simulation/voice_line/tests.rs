@@ -15,7 +15,7 @@ fn a_voice_run_says_what_a_chat_says() {
     let texts: Vec<&str> = spoken.transcript.iter().map(|row| row.text.as_str()).collect();
     assert_eq!(texts[..3], ["Shop, hello!", "When do you open on Saturday?", "We open at nine on Saturday."]);
     assert_eq!(spoken.ended_reason, EndedReason::UserHungUp);
-    assert!(spoken.passed);
+    assert_eq!(spoken.passed, Some(true));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_dead_line_ends_the_conversation() {
         let (result, _) = run(conditions);
         let understood = result.transcript.iter().filter(|row| row.role == TranscriptRole::User).count();
         assert_eq!(understood, 0, "{:?}", result.transcript);
-        assert!(!result.passed);
+        assert_eq!(result.passed, Some(false));
         assert_ne!(result.ended_reason, EndedReason::Aborted);
     }
 }
@@ -118,6 +118,7 @@ fn run(conditions: Conditions) -> (SimulationResult, VoiceLine) {
         persona: "A patient customer.".into(),
         scenario: "Ask \"When do you open on Saturday?\".".into(),
         evaluations: serde_json::from_value(evaluations).unwrap(),
+        judge_votes: 1,
         seed: 42,
         limits: SimulationSetup::default_limits(),
         voice: Some(VoiceSetup { conditions, is_interruptible: true }),

@@ -17,6 +17,10 @@ pub const MODELS: &[(&str, &str)] = &[
     ("says-nothing", "gives an empty answer"),
     ("caller", "says the quoted lines of its task one by one, then calls hang_up"),
     ("judge", "as a judge: passed when a turn contains the criterion; in a code fence"),
+    (
+        "judge-of-two-minds",
+        "as `judge`; with an odd seed, nothing holds, and with a seed over 3, it cannot tell",
+    ),
     ("judge-garbled-once", "as `judge`, after an answer that is not JSON"),
     ("judge-garbled", "as a judge that never answers with JSON"),
     ("analyst", "as an analyst: positive"),
@@ -150,6 +154,11 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "caller" => caller(body),
         "judge-garbled-once" if first => Reply::say("Let me think about {that}."),
         "judge" | "judge-garbled-once" => judge(body),
+        "judge-of-two-minds" => match body["seed"].as_u64() {
+            Some(seed) if seed > 3 => Reply::say(r#"{"passed": null, "reason": "It cannot be told."}"#),
+            Some(seed) if seed % 2 == 1 => Reply::say(r#"{"passed": false, "reason": "Nothing holds."}"#),
+            _ => judge(body),
+        },
         "judge-garbled" => Reply::say("Hard to say."),
         "analyst" => analyst(),
         "garbage" => return Act::Raw(200, "text/html", "<html><body>Welcome to nginx!</body></html>".into()),

@@ -446,7 +446,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}') STRICT;
+, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}', judge_votes INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE TABLE search_erasures (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   merging INTEGER NOT NULL

@@ -1,0 +1,175 @@
+//! Evaluations of tool calls.
+use serde_json::{Map, Value};
+
+use super::{EVALUATION_ARGUMENTS_BYTES_MAX, Evaluation, EvaluationKind, EvaluationResult};
+use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
+
+/// In place of a tool's name: any tool.
+const ANY_TOOL: &str = "*";
+
+/// What came of a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Succeeded,
+    /// The call was not sent, or it failed.
+    Failed,
+    /// The conversation ended before.
+    Open,
+}
+
+impl Evaluation {
+    /// What is wrong with the fields together: the name of one with what is wrong.
+    #[must_use]
+    pub fn problem(&self) -> Option<(&'static str, String)> {
+        let only = || "is for evaluations of the kind `tool_call`".to_owned();
+        let is_call = self.kind == EvaluationKind::ToolCall;
+        match &self.arguments {
+            Some(_) if !is_call => Some(("arguments", only())),
+            Some(arguments)
+                if serde_json::json!(arguments).to_string().len() > EVALUATION_ARGUMENTS_BYTES_MAX =>
+            {
+                Some((
+                    "arguments",
+                    format!("must have at most {EVALUATION_ARGUMENTS_BYTES_MAX} bytes as JSON"),
+                ))
+            }
+            _ if self.times.is_some() && !is_call => Some(("times", only())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
+        let (mut good, mut bad, mut open, mut others) = (Vec::new(), None, None, 0_u32);
+        for (row, outcome) in self.calls(transcript) {
+            if !self.arguments.as_ref().is_none_or(|wanted| has_arguments(row, wanted)) {
+                others += 1;
+                continue;
+            }
+            match outcome {
+                Outcome::Succeeded => good.push(row.index),
+                Outcome::Failed => bad = bad.or(Some(row)),
+                Outcome::Open => open = open.or(Some(row)),
+            }
+        }
+        if let Some(times) = self.times {
+            let found = u32::try_from(good.len()).unwrap_or(u32::MAX);
+            let reason = format!(
+                "{} of this tool succeeded; there should be {times}.",
+                counted(found, "matching call")
+            );
+            // The call that should not be there any more, or the last.
+            let index = good.get(times as usize).or(good.last()).copied();
+            return self.result(Some(found == times), index, reason);
+        }
+        if let Some(index) = good.first() {
+            return self.result(
+                Some(true),
+                Some(*index),
+                "The tool was called, and its result is no error.".to_owned(),
+            );
+        }
+        if let Some(row) = bad {
+            let reason = if row.is_error == Some(true) {
+                "The model asked for it, but the call was refused."
+            } else {
+                "The tool was called, but its result is an error."
+            };
+            return self.result(Some(false), Some(row.index), reason.to_owned());
+        }
+        if let Some(row) = open {
+            let reason = "The tool was called, but the conversation ended before its result.".to_owned();
+            return self.result(Some(false), Some(row.index), reason);
+        }
+        let reason = if others > 0 {
+            format!("{} of this tool, none with these arguments.", counted(others, "call"))
+        } else {
+            let made =
+                |row: &&TranscriptRow| row.role == TranscriptRole::ToolCall && row.is_error != Some(true);
+            match transcript.iter().filter(made).count() {
+                0 => "No tool was called.".to_owned(),
+                1 => "1 tool call was made, none of this tool.".to_owned(),
+                n => format!("{n} tool calls were made, none of this tool."),
+            }
+        };
+        self.result(Some(false), None, reason)
+    }
+
+    pub(super) fn not_called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
+        let called = self.calls(transcript).next();
+        match called {
+            Some((row, _)) => self.result(Some(false), Some(row.index), "The model called it.".to_owned()),
+            None => self.result(Some(true), None, "The model did not call it.".to_owned()),
+        }
+    }
+
+    pub(super) fn without_error(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
+        let mut calls = 0;
+        for (row, outcome) in self.calls(transcript) {
+            if outcome == Outcome::Failed {
+                return self.result(
+                    Some(false),
+                    Some(row.index),
+                    "The call was refused or failed.".to_owned(),
+                );
+            }
+            calls += 1;
+        }
+        let reason = match calls {
+            0 => "There was no call that could fail.".to_owned(),
+            calls => format!("No error in {}.", counted(calls, "call")),
+        };
+        self.result(Some(true), None, reason)
+    }
+
+    /// The calls of the tool, with what came of them.
+    fn calls<'a>(
+        &'a self,
+        transcript: &'a [TranscriptRow],
+    ) -> impl Iterator<Item = (&'a TranscriptRow, Outcome)> {
+        let name = self.includes.trim();
+        let named = move |row: &&TranscriptRow| {
+            row.role == TranscriptRole::ToolCall
+                && (name == ANY_TOOL || row.tool_name.as_deref() == Some(name))
+        };
+        transcript.iter().filter(named).map(move |row| {
+            let is_result = |other: &&TranscriptRow| {
+                other.role == TranscriptRole::ToolResult && other.tool_call_id == row.tool_call_id
+            };
+            let outcome = match transcript.iter().find(is_result) {
+                _ if row.is_error == Some(true) => Outcome::Failed,
+                Some(result) if result.is_error == Some(true) => Outcome::Failed,
+                Some(_) => Outcome::Succeeded,
+                None => Outcome::Open,
+            };
+            (row, outcome)
+        })
+    }
+}
+
+/// Whether the call has the arguments, among others.
+fn has_arguments(row: &TranscriptRow, wanted: &Map<String, Value>) -> bool {
+    matches!(&row.arguments, Some(Value::Object(given)) if has_fields(given, wanted))
+}
+
+fn has_fields(given: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+    wanted.iter().all(|(name, wanted)| given.get(name).is_some_and(|given| is_same(given, wanted)))
+}
+
+/// Objects may have more fields than are wanted; a list has the same items. `2.0` is the same number as `2`.
+fn is_same(given: &Value, wanted: &Value) -> bool {
+    match (given, wanted) {
+        (Value::Object(given), Value::Object(wanted)) => has_fields(given, wanted),
+        (Value::Array(given), Value::Array(wanted)) => {
+            given.len() == wanted.len()
+                && given.iter().zip(wanted).all(|(given, wanted)| is_same(given, wanted))
+        }
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        (given, wanted) => given == wanted,
+    }
+}
+
+fn counted(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
