@@ -105,9 +105,11 @@ impl Services {
     }
 
     /// A host whose conversations share processors tells by how much its timer was late, every
-    /// [`crate::base::limits::LATENESS_TICK_MS`]: so late is the audio of its conversations, too.
-    pub fn note_lateness(&self, late_ms: i64) {
+    /// [`crate::base::limits::LATENESS_TICK_MS`]: so late is the audio of its conversations, too. Whether no further call is begun
+    /// now.
+    pub fn note_lateness(&self, late_ms: i64) -> bool {
         self.inner.lateness.note(self.ports().clock.now_ms(), late_ms);
+        self.is_late()
     }
 
     /// Whether this process is late with the conversations that it has.

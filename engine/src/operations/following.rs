@@ -11,11 +11,12 @@ use bytes::Bytes;
 use futures_util::stream;
 
 use crate::base::error::{Code, Error};
-use crate::base::fair_pool::Share;
+use crate::base::fair_pool::{Kept, Share};
 use crate::base::hash::fingerprint;
 use crate::base::ids::{CallId, RunId, WorkspaceId};
 use crate::base::limits::{
     FOLLOW_KEEP_ALIVE_MS, FOLLOW_LOOK_MS, FOLLOW_MS_MAX, FOLLOW_PAUSE_MS, FOLLOW_SESSION_MS_MAX,
+    FOLLOWERS_FOR_NEWCOMERS,
 };
 use crate::operations::context::{Context, Principal};
 use crate::operations::operation::Output;
@@ -59,6 +60,9 @@ struct Found {
     has_more: bool,
 }
 
+/// What a client leaves free of the places.
+const KEPT: Kept = Kept { by_holder: FOLLOWERS_FOR_NEWCOMERS, by_newcomer: 0 };
+
 /// A client that follows: an extension of the response whose body is its stream.
 #[derive(Clone)]
 pub struct Follower {
@@ -75,7 +79,7 @@ impl Follower {
         if follow.found.is_over {
             return Ok(Self { principal, follow, _place: None });
         }
-        match context.services.followers().take(context.workspace_id()?, 1, 0) {
+        match context.services.followers().take(context.workspace_id()?, 1, KEPT) {
             Some(place) => Ok(Self { principal, follow, _place: Some(Arc::new(place)) }),
             None => {
                 let message =
@@ -190,6 +194,7 @@ impl Seen {
 /// The response to a client that wants to follow what exists and has the event `after`. A client that has the last event
 /// gets 204, so that it does not connect again.
 pub(crate) async fn begin(context: &mut Context, subject: Subject, after: i64) -> Result<Output, Fault> {
+    let after = changes::known(context, &subject, after).await?;
     let seen = Seen { after, contents: Vec::new() };
     let found = changes::since(context, &subject, &seen).await?;
     match found.is_over && found.events.is_empty() {

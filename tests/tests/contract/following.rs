@@ -102,6 +102,9 @@ fn a_call_is_followed_while_it_goes_on() {
     // One that connects again is told what it has missed, and nothing else.
     let mut again = Follower::open(&world, &path, Some(question.id)).ok().unwrap();
     assert!(again.expect("transcript").data["text"].as_str().unwrap().contains("open at ten"));
+    // The id of another call: it begins anew.
+    let mut other = Follower::open(&world, &path, Some(9_999)).ok().unwrap();
+    assert_eq!(other.expect("status").data["id"], json!(id));
 
     client.send(r#"{"type": "hang_up"}"#);
     client.expect("call_ended");

@@ -3,6 +3,8 @@
 /// Clients that follow something in one process. Workspaces share the places fairly; clients beyond that are asked to try
 /// again later.
 pub const FOLLOWERS_MAX: u64 = 256;
+/// So many of these stay free for workspaces whose clients follow nothing yet.
+pub const FOLLOWERS_FOR_NEWCOMERS: u64 = 16;
 /// How often a follower of a run looks for changes.
 pub const FOLLOW_PAUSE_MS: u64 = 500;
 /// How long a follower of a call waits to be told of a change, before it looks all the same.

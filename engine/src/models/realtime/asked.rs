@@ -76,12 +76,13 @@ impl Active {
     /// A function call among its items, complete.
     pub(super) fn call(&mut self, item: &Value) {
         let text = |path| wire::text(item, path).to_owned();
-        let (name, id, arguments) = (text("/name"), text("/call_id"), text("/arguments"));
+        let id = |path| wire::id(item, path).to_owned();
+        let (name, call_id, arguments) = (text("/name"), id("/call_id"), text("/arguments"));
         let bytes: usize = self.arguments.iter().map(String::len).sum();
         let fits = self.calls.len() < MODEL_CALLS_MAX && bytes + arguments.len() <= MODEL_ARGUMENTS_BYTES_MAX;
-        let is_known = self.calls.iter().any(|call| call.id == id);
+        let is_known = self.calls.iter().any(|call| call.id == call_id);
         if wire::text(item, "/type") == "function_call" && !name.is_empty() && !is_known && fits {
-            self.calls.push(Call { name, id, item: text("/id") });
+            self.calls.push(Call { name, id: call_id, item: id("/id") });
             self.arguments.push(arguments);
         }
     }

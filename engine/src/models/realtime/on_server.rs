@@ -63,10 +63,10 @@ impl OnServer {
         if let Some(Message::User { text }) = history.last() {
             self.last.clone_from(text);
         }
-        let kept = if is_wanted { 0 } else { self.heard.len() };
-        let unheard = self.heard.drain(..kept).map(|(item, _)| item);
-        let dropped = self.calls.drain(..).map(|call| call.item);
-        out.extend(unheard.chain(dropped).map(|item| wire::delete(&item)));
+        let unclaimed = if is_wanted { 0 } else { self.heard.len() };
+        let heard = self.heard.drain(..unclaimed).map(|(item, _)| item);
+        let called = self.calls.drain(..).map(|call| call.item);
+        out.extend(heard.chain(called).map(|item| wire::delete(&item)));
     }
 
     /// Creates a message that the server lacks. It may be a line of the person that the server has as far as `before`.
@@ -82,7 +82,7 @@ impl OnServer {
                 let waiting = self.heard.len();
                 let last_item = &mut self.last_item;
                 self.heard.retain(|(item, words)| {
-                    let is_part = !words.is_empty() && text.contains(words.as_str());
+                    let is_part = has_words(text, words);
                     if is_part {
                         last_item.clone_from(item);
                     }
@@ -125,6 +125,16 @@ impl OnServer {
         out.push(wire::create(&item, &id, after));
         self.last_item = id;
     }
+}
+
+/// Whether a text has these words, and not only their letters.
+fn has_words(text: &str, words: &str) -> bool {
+    // Chinese and Japanese have no spaces.
+    let is_end = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() && c < '\u{2e80}');
+    !words.is_empty()
+        && text.match_indices(words).any(|(at, words)| {
+            is_end(text[..at].chars().next_back()) && is_end(text[at + words.len()..].chars().next())
+        })
 }
 
 /// `t1` of `call_…_t1`: the server takes no longer id than 32 characters.
@@ -189,6 +199,15 @@ mod tests {
         let sent = sync(&mut OnServer::default(), &history);
         assert_eq!(sent.len(), history.len());
         assert_eq!((&sent[4]["item"]["call_id"], &sent[5]["item"]["call_id"]), (&json!("t1"), &json!("t1")));
+    }
+
+    #[test]
+    fn words_are_no_letters_of_others() {
+        let mut server = OnServer::default();
+        server.heard("item_1".into(), "no".into());
+        server.heard("item_2".into(), "I know.".into());
+        let sent = sync(&mut server, &[user("I know.")]);
+        assert_eq!(sent, [json!({"type": "conversation.item.delete", "item_id": "item_1"})]);
     }
 
     #[test]

@@ -276,14 +276,14 @@ impl Responses {
     /// A message of the server.
     pub(super) fn message(&mut self, now_ms: i64, message: &Value, ear: &OpenaiRealtime) {
         self.now_ms = now_ms;
-        if self.is_closed || !self.is_new(wire::text(message, "/event_id")) {
+        if self.is_closed || !self.is_new(wire::id(message, "/event_id")) {
             return;
         }
         let kind = wire::kind(message);
         if kind == "error" {
             return self.error(wire::text(message, "/error/event_id"), ear.failure(&message["error"]));
         }
-        let named = [wire::text(message, "/response_id"), wire::text(message, "/response/id")];
+        let named = [wire::id(message, "/response_id"), wire::id(message, "/response/id")];
         let id = named.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
         // Of a response that is over, or of a kind that says nothing.
         if id.is_empty() || !KINDS.contains(&kind.as_str()) || self.over.iter().any(|over| over == id) {
@@ -317,7 +317,7 @@ impl Responses {
             _ if active.is_cancelled => {}
             "response.output_item.added" if wire::text(message, "/item/type") == "message" => {
                 if let Some(spoken) = self.spoken.get(active.number) {
-                    spoken.item(wire::text(message, "/item/id"));
+                    spoken.item(wire::id(message, "/item/id"));
                 }
             }
             "response.output_item.done" => active.call(&message["item"]),
@@ -343,7 +343,7 @@ impl Responses {
         if active.line.is_none() {
             self.on_tape.said_ms += ms;
         }
-        self.spoken.audio(number, wire::text(message, "/item_id"), samples, ms);
+        self.spoken.audio(number, wire::id(message, "/item_id"), samples, ms);
     }
 
     /// The model says more.
@@ -379,7 +379,7 @@ impl Responses {
         if active.is_cancelled {
             if active.line.is_none() {
                 // What it made after that.
-                let ids = output.iter().map(|item| wire::text(item, "/id"));
+                let ids = output.iter().map(|item| wire::id(item, "/id"));
                 let rest = ids.filter(|id| !id.is_empty() && !active.settled.iter().any(|known| known == id));
                 self.out.extend(rest.map(wire::delete));
             }

@@ -28,6 +28,8 @@ pub(super) struct Spoken {
     pub(super) text: String,
     /// The items with its audio, and how much they have, in ms.
     items: Vec<(String, i64)>,
+    /// All of its audio, in ms.
+    audio_ms: i64,
     /// Audio that belongs to no line yet.
     waiting: Vec<Vec<i16>>,
     /// Half a sample.
@@ -52,14 +54,15 @@ impl Spoken {
 
     /// An item of the response.
     pub(super) fn item(&mut self, id: &str) {
-        if self.items.len() < ITEMS_MAX && !self.items.iter().any(|(known, _)| known == id) {
+        if !id.is_empty() && self.items.len() < ITEMS_MAX && !self.items.iter().any(|(known, _)| known == id)
+        {
             self.items.push((id.to_owned(), 0));
         }
     }
 
     /// How much audio it has, in ms.
-    pub(super) fn audio_ms(&self) -> i64 {
-        self.items.iter().map(|(_, ms)| ms).sum()
+    pub(super) const fn audio_ms(&self) -> i64 {
+        self.audio_ms
     }
 }
 
@@ -107,6 +110,7 @@ impl AllSpoken {
     /// More audio of an item.
     pub(super) fn audio(&mut self, number: u64, item: &str, samples: Vec<i16>, ms: i64) {
         let Some(spoken) = self.spoken.iter_mut().find(|spoken| spoken.number == number) else { return };
+        spoken.audio_ms += ms;
         spoken.item(item);
         if let Some((_, audio_ms)) = spoken.items.iter_mut().find(|(known, _)| known == item) {
             *audio_ms += ms;
@@ -188,7 +192,7 @@ impl AllSpoken {
             }
             is_heard
         });
-        // The history has what was heard of it.
+        // Nobody is told of its end any more: whoever cuts a line knows.
         (spoken.over, spoken.is_told) = (Some(None), true);
         if spoken.heard_ms == 0 {
             self.spoken.remove(place);
@@ -260,8 +264,13 @@ fn is_other(line: &str, said: &str) -> bool {
     if !has_number(line) && !has_number(said) {
         return wanted.concat() != said_words.concat();
     }
-    let mut rest = said_words.iter();
-    !wanted.iter().filter(|word| !has_number(word)).all(|word| rest.any(|said| said == word))
+    // A number may be spoken as two words for each digit; more words than that are others.
+    let digits = |words: &[String]| words.concat().chars().filter(char::is_ascii_digit).count();
+    let plain = |words: &[String]| words.iter().filter(|word| !has_number(word)).cloned().collect::<Vec<_>>();
+    let (longer, shorter) = (plain(&said_words), plain(&wanted));
+    let mut rest = longer.iter();
+    let has_all = shorter.iter().all(|word| rest.any(|said| said == word));
+    !has_all || longer.len() > shorter.len() + 2 * digits(&wanted).max(1)
 }
 
 #[cfg(test)]
@@ -277,6 +286,8 @@ mod tests {
             assert!(is_other("Hello, front desk.", other), "{other}");
         }
         assert!(!is_other("We open at 9 on Saturday.", "We open at nine on Saturday."));
+        assert!(!is_other("Call 415 for help.", "Call four hundred and fifteen for help."));
+        assert!(is_other("We open at 9.", "We open at nine and give fifty percent off."));
         assert!(is_other("This call is recorded. We open at 9.", "We open at nine."));
     }
 }

@@ -11,6 +11,9 @@ use crate::speech::audio::Rate;
 use crate::speech::g711;
 use crate::speech::transcribers::transcription_of;
 
+/// Ids of servers are much shorter.
+const ID_BYTES_MAX: usize = 256;
+
 /// The speeds that the protocol knows.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=1.5;
 
@@ -111,6 +114,11 @@ pub(super) fn result(id: &str, text: &str) -> String {
 /// A text of a message; empty if there is none.
 pub(super) fn text<'a>(message: &'a Value, path: &str) -> &'a str {
     message.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// An id of the server's; empty if there is none, or one so long that nobody needs to keep it.
+pub(super) fn id<'a>(message: &'a Value, path: &str) -> &'a str {
+    Some(text(message, path)).filter(|id| id.len() <= ID_BYTES_MAX).unwrap_or_default()
 }
 
 /// What an event is called. The names of the beta protocol stand for those of the present one.

@@ -34,6 +34,26 @@ pub(super) async fn since(context: &mut Context, subject: &Subject, seen: &Seen)
     }
 }
 
+/// The id that a client says it has; 0 if a call in progress has not got so far: it is the id of another one.
+pub(super) async fn known(context: &mut Context, subject: &Subject, after: i64) -> Result<i64, Fault> {
+    if after <= CHANGE_ZERO {
+        return Ok(after);
+    }
+    let (call, followed) = match subject {
+        Subject::Call(id) => (":followed", id.as_str()),
+        Subject::Run(id) => (CALL_OF_RUN, id.as_str()),
+    };
+    let select = format!(
+        "SELECT changes FROM live_calls WHERE workspace_id = :ws AND call_id = {call} AND changes < :after"
+    );
+    let [behind] =
+        context.read_each([sql!(select, followed = followed, after = after - CHANGE_ZERO)]).await?;
+    Ok(if behind.first().is_some() { 0 } else { after })
+}
+
+/// The call of the run that is followed.
+const CALL_OF_RUN: &str = "(SELECT call_id FROM runs WHERE workspace_id = :ws AND id = :followed)";
+
 async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Found, Fault> {
     let reads =
         [calls::select_without_transcript(id), calls::select_ended(id), journal(":followed", id, seen.after)];
@@ -52,8 +72,7 @@ async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Foun
 }
 
 async fn of_run(context: &mut Context, id: &RunId, seen: &Seen) -> Result<Found, Fault> {
-    let call = "(SELECT call_id FROM runs WHERE workspace_id = :ws AND id = :followed)";
-    let reads = [get::select(id), calls::select_ended_of_run(id), journal(call, id, seen.after)];
+    let reads = [get::select(id), calls::select_ended_of_run(id), journal(CALL_OF_RUN, id, seen.after)];
     let [run, ended, changes] = context.read_each(reads).await?;
     let row = run.first().ok_or_else(|| Error::not_found("run"))?;
     let run = Run::read(row)?;

@@ -579,11 +579,18 @@ impl Transcriber for OpenaiRealtime {
         if self.due().is_none_or(|due_ms| now_ms < due_ms) {
             return;
         }
-        let first = self.utterances.iter_mut().find(|utterance| utterance.result.is_none());
+        let first = self.utterances.iter().find(|utterance| utterance.result.is_none());
         if let Some(first) = first.filter(|first| !first.text.is_empty()) {
             // The words came, and their end did not.
-            first.result = Some(Ok(joined(&first.before, &spoken(&first.text))));
-            self.done_items.extend(first.item.take());
+            let words = spoken(&first.text);
+            if let Some(item) = self.heard_item() {
+                self.finish_item(&item, Ok(words));
+            } else if let Some(first) =
+                self.utterances.iter_mut().find(|utterance| utterance.result.is_none())
+            {
+                first.result = Some(Ok(joined(&first.before, &words)));
+                self.done_items.extend(first.item.take());
+            }
             self.settle();
         } else if let Some(item) = self.heard_item() {
             self.finish_item(&item, Ok(NOT_TRANSCRIBED.to_owned()));
