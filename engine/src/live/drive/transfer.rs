@@ -84,7 +84,9 @@ impl<'a> Drive<'a> {
     pub(super) fn transferred(&mut self, id: String, transferred: Transferred, peer: &mut dyn Peer) {
         match transferred {
             Transferred::Rings => {
-                peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
+                if !self.is_back_early {
+                    peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
+                }
                 if self.conversation.ended().is_none() {
                     let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
                     self.ringing = Some(Ringing { id, until_ms, is_untaken: false });
@@ -188,7 +190,12 @@ impl<'a> Drive<'a> {
 
     /// The caller can be heard again. The model learns why.
     pub(super) async fn is_back(&mut self) -> Result<(), Fault> {
-        let Some(Ringing { id, .. }) = self.ringing.take() else { return Ok(()) };
+        let Some(Ringing { id, .. }) = self.ringing.take() else {
+            // Before the carrier has answered that it transfers the call.
+            self.is_back_early = self.transferring.is_some();
+            return Ok(());
+        };
+        self.is_back_early = false;
         let call = &self.session.call;
         let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
         self.returns = leg.facts.returns;
