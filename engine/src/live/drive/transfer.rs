@@ -84,9 +84,7 @@ impl<'a> Drive<'a> {
     pub(super) fn transferred(&mut self, id: String, transferred: Transferred, peer: &mut dyn Peer) {
         match transferred {
             Transferred::Rings => {
-                if !self.is_back_early {
-                    peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
-                }
+                peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
                 if self.conversation.ended().is_none() {
                     let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
                     self.ringing = Some(Ringing { id, until_ms, is_untaken: false });

@@ -203,16 +203,11 @@ async fn store_answer(
     if tells && !leg.rings() {
         return Ok(true);
     }
-    let mut batch = Batch::default();
     leg.transfer = Some(state);
-    if state == Placing::Rejected {
-        (leg.facts.handed_over_ms, leg.facts.rings_until_ms) = (None, None);
-        leg.facts.reserved = None;
-        batch = leg.line_ends();
-        if !batch.is_empty() {
-            batch.extend(before.map(|before| spending::set_reservation(workspace_id, &call.id, before)));
-        }
-    }
+    let mut batch = match state {
+        Placing::Rejected => leg.is_not_handed_over(before),
+        _ => Batch::default(),
+    };
     batch.prepend(leg.change());
     batch.write(services).await?;
     Ok(false)
