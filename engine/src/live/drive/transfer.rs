@@ -67,7 +67,7 @@ impl<'a> Drive<'a> {
         let (id, transferred) = transferring.await;
         match transferred {
             Ok(transferred) => self.transferred(id, transferred, peer),
-            // What is stored says that the carrier was asked.
+            // The carrier may have been asked.
             Err(_) => self.line_taken = Some(EndedReason::CarrierFailed),
         }
     }
