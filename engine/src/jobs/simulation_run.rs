@@ -15,7 +15,7 @@ use crate::config::Talking;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
-use crate::live::admission::{Admission, Starter, admit};
+use crate::live::admission::{Admission, HeldAudio, Starter, admit};
 use crate::live::assistants::{self, Stored};
 use crate::models::AssistantInUse;
 use crate::ports::statement::Row;
@@ -190,7 +190,7 @@ async fn room(
     let Some(assistant) = assistant else { return Ok(None) };
     let talking = Talking::from(&**assistant);
     let is_held = run.mode == RunMode::Voice && !talking.is_tone();
-    let fits = (!(is_held && assistant.record) || admission.fits_recording(services, RATE))
-        && (!(is_held && talking.is_realtime()) || admission.fits_spoken_answers(RATE));
+    let audio = HeldAudio { is_recorded: assistant.record, is_realtime: talking.is_realtime() };
+    let fits = !is_held || admission.fits_audio(services, RATE, audio);
     Ok(fits.then_some((admission, assistant)))
 }

@@ -44,6 +44,14 @@ impl Starter {
     }
 }
 
+/// Which audio a conversation holds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldAudio {
+    pub(crate) is_recorded: bool,
+    /// Whether its assistant is a model that hears and speaks.
+    pub(crate) is_realtime: bool,
+}
+
 /// What a conversation holds of this process, beside its assistant. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -63,20 +71,21 @@ impl Admission {
         bytes == 0 || self.memory.grow(bytes)
     }
 
-    /// Whether the conversation may be recorded at this rate: a segment that is being made and one that is being written
-    /// then count for it.
+    /// Whether the conversation may have this audio at this rate, which then counts for it: of a recording, a segment that is
+    /// being made and one that is being written; of a model that hears and speaks an answer, because it comes faster than it is
+    /// played.
     #[must_use]
-    pub(crate) fn fits_recording(&mut self, services: &Services, rate: Rate) -> bool {
-        let ms = recordings::segment_ms(services).unsigned_abs() * 2;
-        self.fits(ms * u64::from(rate.hz()) / 1_000 * FRAME_BYTES)
-    }
-
-    /// Whether the conversation may have answers of a model that hears and speaks: their audio comes faster than it is played,
-    /// and counts for it.
-    #[must_use]
-    pub(crate) fn fits_spoken_answers(&mut self, rate: Rate) -> bool {
-        let samples = REALTIME_AUDIO_MS_MAX.unsigned_abs() * u64::from(rate.hz()) / 1_000;
-        self.fits(samples * size_of::<i16>() as u64)
+    pub(crate) fn fits_audio(&mut self, services: &Services, rate: Rate, audio: HeldAudio) -> bool {
+        let samples_in = |ms: i64| ms.unsigned_abs() * u64::from(rate.hz()) / 1_000;
+        let recorded = match audio.is_recorded {
+            true => samples_in(recordings::segment_ms(services) * 2) * FRAME_BYTES,
+            false => 0,
+        };
+        let answered = match audio.is_realtime {
+            true => samples_in(REALTIME_AUDIO_MS_MAX) * size_of::<i16>() as u64,
+            false => 0,
+        };
+        self.fits(recorded + answered)
     }
 
     /// Counts what the conversation grows by.

@@ -93,6 +93,8 @@ pub(super) struct Drive<'a> {
     handed_to: String,
     /// The carrier has the line, and the other side rings.
     ringing: Option<Ringing>,
+    /// Whether the caller came back before the carrier had answered the request.
+    is_back_early: bool,
     /// How often the caller came back.
     returns: u32,
     /// The carrier has the line, or may have it: nobody here may end it, whatever ended the conversation.
@@ -177,6 +179,7 @@ impl<'a> Drive<'a> {
             transferring: None,
             handed_to: String::new(),
             ringing: None,
+            is_back_early: false,
             returns: 0,
             line_taken: None,
             answerer: Answerer::default(),
@@ -273,7 +276,12 @@ impl<'a> Drive<'a> {
                 self.speech_failed(failure);
             }
             match event {
-                Event::Done(Done::Transfer(id, transferred)) => self.transferred(id, transferred?, peer),
+                Event::Done(Done::Transfer(id, transferred)) => {
+                    self.transferred(id, transferred?, peer);
+                    if self.is_back_early {
+                        self.is_back().await?;
+                    }
+                }
                 Event::Done(done) => {
                     let has_answered = match &done {
                         Done::Began => true,

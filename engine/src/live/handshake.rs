@@ -6,7 +6,7 @@ use http::{Method, Response, header};
 use serde_json::json;
 
 use super::accepted::LiveSocket;
-use super::admission::{Admission, Starter, admit, late_for_a_test, no_room};
+use super::admission::{Admission, HeldAudio, Starter, admit, late_for_a_test, no_room};
 use super::assistants::{self, Lookup};
 use super::browser_line::{self, BrowserLine};
 use super::call_journal;
@@ -273,10 +273,8 @@ async fn may_open(
     let subscribers = Subscribers::read(&subscribers)?;
     // Only now, so that a question holds nothing while it reads.
     let mut admission = admit(services, workspace_id, Starter::Browser).ok_or_else(no_room)?;
-    if is_spoken && row.flag("record")? && !admission.fits_recording(services, browser_line::RATE) {
-        return Err(no_room().into());
-    }
-    if is_spoken && talking.is_realtime() && !admission.fits_spoken_answers(browser_line::RATE) {
+    let audio = HeldAudio { is_recorded: row.flag("record")?, is_realtime: talking.is_realtime() };
+    if is_spoken && !admission.fits_audio(services, browser_line::RATE, audio) {
         return Err(no_room().into());
     }
     Ok(Opening { version, is_spoken, reservation, subscribers, admission })

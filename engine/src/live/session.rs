@@ -94,9 +94,14 @@ impl LiveSession {
         self.services.config().carriers.get(provider).map(|carrier| &**carrier)
     }
 
+    /// Whether it has called somebody by telephone.
+    fn calls_somebody(&self) -> bool {
+        self.on_phone && self.call.direction == Direction::Outbound
+    }
+
     /// Whether its model can press keys: somebody else's telephone may answer with a menu. Who calls the assistant has none.
     pub(super) fn offers_keys(&self) -> bool {
-        self.assistant.keys && self.on_phone && self.call.direction == Direction::Outbound
+        self.assistant.keys && self.calls_somebody()
     }
 
     /// The voice on its line of this rate.
@@ -108,7 +113,7 @@ impl LiveSession {
 
     /// Whether its assistant treats an answering machine in a way of its own: whoever it calls may have one.
     pub(super) fn meets_machines(&self) -> bool {
-        self.assistant.voicemail.is_some() && self.on_phone && self.call.direction == Direction::Outbound
+        self.assistant.voicemail.is_some() && self.calls_somebody()
     }
 
     /// The tools of its model.

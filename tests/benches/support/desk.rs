@@ -6,7 +6,7 @@ use serde_json::json;
 use sidetone_tests::fakes::carrier::plivo::PlivoWire;
 use sidetone_tests::fakes::carrier::telnyx::TelnyxWire;
 use sidetone_tests::fakes::carrier::twilio::TwilioWire;
-use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, Wire};
+use sidetone_tests::fakes::carrier::{CarrierServer, Carriers, Phone, Wire};
 use sidetone_tests::process::Client;
 
 /// The secret that signs URLs for carriers.
@@ -45,6 +45,20 @@ pub fn wires() -> [(&'static CarrierServer, Arc<dyn Wire>); 4] {
         (carriers.get("plivo"), Arc::new(PlivoWire)),
         (carriers.get("vonage"), carriers.vonage.clone()),
     ]
+}
+
+/// A call that the assistant with this id places, from this number at the carrier of [`wires`] that follows from the call's own,
+/// and that is answered.
+#[allow(dead_code, reason = "for benchmarks whose assistants call")]
+pub fn answered(client: &mut Client, call: usize, assistant_id: &str, from: &str) -> Phone {
+    let (carrier, _) = &wires()[call % 4];
+    let to = format!("+4477{call:06}7");
+    let body = json!({"assistant_id": assistant_id, "to": to, "from": from});
+    client.expect(201, "POST", "/calls/outbound", Some(&body));
+    let mut phone = carrier.rings(&to);
+    phone.ring();
+    phone.answer();
+    phone
 }
 
 /// The quantile `share` (0 to 1) of the times, in microseconds.

@@ -123,13 +123,8 @@ impl Scene {
     fn call(&self, call: usize, turns: usize, began: Instant) -> Part {
         let began = began + Duration::from_millis(TURN_MS * (call % CALLS) as u64 / CALLS as u64);
         wait_until(began);
-        let (carrier, _) = &desk::wires()[call % 4];
-        let to = format!("+4477{call:06}7");
-        let body = json!({"assistant_id": self.assistants[call], "to": to, "from": self.numbers[call % 4]});
-        self.server.connect(&self.key).expect(201, "POST", "/calls/outbound", Some(&body));
-        let mut phone = carrier.rings(&to);
-        phone.ring();
-        phone.answer();
+        let mut client = self.server.connect(&self.key);
+        let mut phone = desk::answered(&mut client, call, &self.assistants[call], &self.numbers[call % 4]);
         let answered = Instant::now();
         let rate = if phone.rate_hz() == 16_000 { Rate::Khz16 } else { Rate::Khz8 };
         let mut until = samples(&phone, GREETING);

@@ -12,7 +12,7 @@ use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 use crate::keys::hears_keys;
 use crate::speech::{hears_ms, speak};
-use crate::support::{Desk, GREETING, lines, texts};
+use crate::support::{Desk, GREETING, Person, lines, texts};
 
 with_each_carrier!(
     a_person_talks_with_a_realtime_model,
@@ -52,21 +52,27 @@ fn cost(call: &Value, part: &str) -> i64 {
     call["costs"][part].as_i64().unwrap_or_else(|| panic!("{call}"))
 }
 
+/// The person hears the greeting, asks two questions, hears these answers, and hangs up.
+#[track_caller]
+fn asks_twice(person: &mut Person, answers: [&str; 2]) {
+    let mut heard_ms = ms_of(GREETING);
+    hears_ms(person, heard_ms);
+    for answer in answers {
+        speak(person, 1_200);
+        heard_ms += ms_of(answer);
+        hears_ms(person, heard_ms);
+        // The last mark is on its way.
+        std::thread::sleep(std::time::Duration::from_millis(700));
+    }
+    person.hang_up();
+}
+
 fn a_person_talks_with_a_realtime_model(provider: &'static str) {
     let (desk, term) = desk(provider, "live/talks");
     let receiver = with_tool(&desk);
     fakes::shared_speech().will_hear(&term, &["When do you open?", r#"Use find_order {"order": 7}"#]);
     let (id, mut person) = desk.connected();
-    hears_ms(&person, ms_of(GREETING));
-    speak(&person, 1_200);
-    let answered_ms = ms_of(GREETING) + ms_of("You said: When do you open?");
-    hears_ms(&person, answered_ms);
-    // The last mark is on its way.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    speak(&person, 1_200);
-    hears_ms(&person, answered_ms + ms_of("It says: ok"));
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    person.hang_up();
+    asks_twice(&mut person, ["You said: When do you open?", "It says: ok"]);
     let call = desk.over(&id);
     assert_eq!(
         lines(&call),
@@ -316,15 +322,7 @@ fn a_call_survives_what_a_server_does_wrong() {
         let (desk, term) = desk("twilio", &format!("live/talk-{fault}"));
         fakes::shared_speech().will_hear(&term, &["When do you open?", "And on Sunday?"]);
         let (id, mut person) = desk.connected();
-        hears_ms(&person, ms_of(GREETING));
-        speak(&person, 1_200);
-        let answered_ms = ms_of(GREETING) + ms_of("You said: When do you open?");
-        hears_ms(&person, answered_ms);
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        speak(&person, 1_200);
-        hears_ms(&person, answered_ms + ms_of("You said: And on Sunday?"));
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        person.hang_up();
+        asks_twice(&mut person, ["You said: When do you open?", "You said: And on Sunday?"]);
         let call = desk.over(&id);
         assert_eq!(
             texts(&call, "assistant"),

@@ -1,5 +1,6 @@
 //! Conversations with a voice and a transcriber of a provider.
 use serde_json::json;
+use sidetone_engine::speech::audio::FRAME_MS;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
@@ -26,10 +27,11 @@ pub fn speak(person: &Person, ms: i64) {
     person.say(&samples);
 }
 
-/// Waits until this much speech has been heard in total; a text lasts [`CHAR_MS`] a character.
+/// Waits until this much speech has been heard in total, but for a frame: what does not fill one is left out when the end of
+/// the audio is told after its sound was over. A text lasts [`CHAR_MS`] a character.
 pub fn hears_ms(person: &Person, ms: i64) {
     let rate = person.rate();
-    person.hear_until("speech", |heard| (rate.ms_of(heard.len()) >= ms).then_some(()));
+    person.hear_until("speech", |heard| (rate.ms_of(heard.len()) + FRAME_MS >= ms).then_some(()));
 }
 
 fn a_person_talks_with_a_providers_voice(provider: &'static str) {

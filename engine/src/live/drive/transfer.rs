@@ -67,7 +67,7 @@ impl<'a> Drive<'a> {
         let (id, transferred) = transferring.await;
         match transferred {
             Ok(transferred) => self.transferred(id, transferred, peer),
-            // What is stored says that the carrier was asked.
+            // The carrier may have been asked.
             Err(_) => self.line_taken = Some(EndedReason::CarrierFailed),
         }
     }
@@ -188,7 +188,12 @@ impl<'a> Drive<'a> {
 
     /// The caller can be heard again. The model learns why.
     pub(super) async fn is_back(&mut self) -> Result<(), Fault> {
-        let Some(Ringing { id, .. }) = self.ringing.take() else { return Ok(()) };
+        let Some(Ringing { id, .. }) = self.ringing.take() else {
+            // Before the carrier has answered that it transfers the call.
+            self.is_back_early = self.transferring.is_some();
+            return Ok(());
+        };
+        self.is_back_early = false;
         let call = &self.session.call;
         let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
         self.returns = leg.facts.returns;

@@ -30,8 +30,9 @@ impl Presence {
         !matches!(self, Self::Away(_))
     }
 
+    /// The carrier may close the connection, and has to by this time: not the one that the caller came back on since it might.
     pub(super) fn may_leave(&mut self, leave_at_ms: Option<i64>) {
-        if matches!(self, Self::Here | Self::MayLeave(_)) {
+        if matches!((&*self, leave_at_ms), (Self::Here, None) | (Self::MayLeave(_), _)) {
             *self = Self::MayLeave(leave_at_ms);
         }
     }

@@ -224,9 +224,15 @@ impl Leg {
     /// Nobody has: the line is the conversation's again, with what it had reserved.
     #[must_use]
     pub fn is_not_taken(&mut self) -> Batch {
+        let reserved = self.facts.reserved;
+        self.is_not_handed_over(reserved)
+    }
+
+    /// The line stays the conversation's, which had reserved this before it asked.
+    #[must_use]
+    pub fn is_not_handed_over(&mut self, reserved: Option<Reservation>) -> Batch {
         self.transfer = Some(Placing::Rejected);
-        (self.facts.handed_over_ms, self.facts.rings_until_ms) = (None, None);
-        let reserved = self.facts.reserved.take();
+        (self.facts.handed_over_ms, self.facts.rings_until_ms, self.facts.reserved) = (None, None, None);
         let mut batch = self.line_ends();
         if !batch.is_empty() {
             batch.extend(

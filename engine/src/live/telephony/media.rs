@@ -7,7 +7,7 @@ use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SIL
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::config::Talking;
 use crate::conversation::{CallFault, EndedReason};
-use crate::live::admission::{Admission, Starter, admit};
+use crate::live::admission::{Admission, HeldAudio, Starter, admit};
 use crate::live::assistants::{self, Lookup};
 use crate::live::end_call::{EndOfCall, end_call};
 use crate::live::lease::JobLease;
@@ -201,10 +201,9 @@ async fn open_call(
         return Err(Error::not_found("assistant").into());
     };
     let rate = carrier.media_codec().format().rate;
-    if assistant.record && !admission.fits_recording(services, rate) {
-        return Ok(None);
-    }
-    if Talking::from(&**assistant).is_realtime() && !admission.fits_spoken_answers(rate) {
+    let is_realtime = Talking::from(&**assistant).is_realtime();
+    let audio = HeldAudio { is_recorded: assistant.record, is_realtime };
+    if !admission.fits_audio(services, rate, audio) {
         return Ok(None);
     }
     let mut call = NewCall::read(row, workspace_id)?;

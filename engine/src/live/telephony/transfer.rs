@@ -88,21 +88,18 @@ pub(crate) async fn transfer(
     };
     let document_url = document_url(&request.dial());
     request.document_url = &document_url;
-    let transferred = match client::send(services, carrier.transfer(&request)).await {
+    let rejected = |why| (Placing::Rejected, Transferred::Rejected(why));
+    let unknown = (Placing::Unknown, Transferred::Unknown);
+    let (state, transferred) = match client::send(services, carrier.transfer(&request)).await {
         Ok(reply) => match reply.status {
-            200..=299 => Transferred::Accepted,
+            200..=299 => (Placing::Accepted, Transferred::Accepted),
             // A request that timed out on the carrier's side may have been executed.
-            400..=499 if reply.status != 408 => Transferred::Rejected(carrier.rejection(&reply).message),
-            _ => Transferred::Unknown,
+            400..=499 if reply.status != 408 => rejected(carrier.rejection(&reply).message),
+            _ => unknown,
         },
         // It was not sent.
-        Err(HttpError::Refused) => Transferred::Rejected("the carrier's address is not allowed".to_owned()),
-        Err(HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => Transferred::Unknown,
-    };
-    let state = match transferred {
-        Transferred::Accepted | Transferred::Rings => Placing::Accepted,
-        Transferred::Rejected(_) | Transferred::NotAsked(_) => Placing::Rejected,
-        Transferred::Unknown => Placing::Unknown,
+        Err(HttpError::Refused) => rejected("the carrier's address is not allowed".to_owned()),
+        Err(HttpError::Timeout | HttpError::Failed(_) | HttpError::TooLarge(_)) => unknown,
     };
     let is_told = retry_stale(|| store_answer(services, call, state, before, tells)).await?;
     Ok(match transferred {
@@ -203,16 +200,11 @@ async fn store_answer(
     if tells && !leg.rings() {
         return Ok(true);
     }
-    let mut batch = Batch::default();
     leg.transfer = Some(state);
-    if state == Placing::Rejected {
-        (leg.facts.handed_over_ms, leg.facts.rings_until_ms) = (None, None);
-        leg.facts.reserved = None;
-        batch = leg.line_ends();
-        if !batch.is_empty() {
-            batch.extend(before.map(|before| spending::set_reservation(workspace_id, &call.id, before)));
-        }
-    }
+    let mut batch = match state {
+        Placing::Rejected => leg.is_not_handed_over(before),
+        _ => Batch::default(),
+    };
     batch.prepend(leg.change());
     batch.write(services).await?;
     Ok(false)

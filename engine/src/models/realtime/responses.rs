@@ -155,6 +155,11 @@ impl Responses {
         }
     }
 
+    /// Whether the call is over.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     pub(super) fn poll_event(&mut self) -> Option<SynthesizerEvent> {
         self.spoken.events.pop_front()
     }

@@ -29,7 +29,6 @@ pub(super) struct Session {
     renew_at_ms: i64,
     /// The server, if it is inside the process.
     builtin: Option<Builtin>,
-    is_closed: bool,
 }
 
 impl Session {
@@ -47,7 +46,6 @@ impl Session {
             responses: Responses::new(rate, settings.hangs_up, settings.prices.clone(), session_bytes),
             renew_at_ms: i64::MAX,
             builtin: settings.builtin.clone().map(|assistant| Builtin::new(assistant, settings, rate)),
-            is_closed: false,
         }
     }
 
@@ -116,7 +114,7 @@ impl Session {
     pub(super) fn tick(&mut self, now_ms: i64) {
         self.ear.tick(now_ms);
         self.run(now_ms);
-        if self.is_closed {
+        if self.responses.is_closed() {
             return;
         }
         if self.responses.due().is_some_and(|due_ms| now_ms >= due_ms) {
@@ -130,7 +128,7 @@ impl Session {
     }
 
     pub(super) fn timeout(&self) -> Option<i64> {
-        let own = if self.is_closed {
+        let own = if self.responses.is_closed() {
             [None; 3]
         } else {
             [self.responses.due(), self.responses.resumes_at_ms(), self.renews_at_ms()]
@@ -140,7 +138,6 @@ impl Session {
 
     pub(super) fn close(&mut self, now_ms: i64) {
         self.anticipated = None;
-        self.is_closed = true;
         self.respond(now_ms, Responses::close);
         self.ear.close(now_ms);
     }
