@@ -115,6 +115,11 @@ fn cost(desk: &Desk) -> i64 {
     cost
 }
 
+/// The call to Sales, of which the carrier tells at the address of the first one.
+fn sales(call: &PhoneCall) -> PhoneCall {
+    PhoneCall { carrier_call_id: "v3:sales".to_owned(), outbound: true, ..call.clone() }
+}
+
 /// A desk whose only call was handed over.
 fn handed_over(limit_microusd: i64) -> (Desk, PhoneCall) {
     let desk = desk(limit_microusd);
@@ -122,6 +127,8 @@ fn handed_over(limit_microusd: i64) -> (Desk, PhoneCall) {
     let mut talk = Talk::on(&desk, call);
     assert_eq!(talk.asks_for_sales(200), Some(PHONE_TRANSFER_SECONDS_MAX));
     let call = talk.call.clone();
+    desk.tell(&sales(&call), &CallEvent::Answered);
+    desk.wait(1_000);
     drop(talk);
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "ended", "ended_reason": "transferred"}));
@@ -144,7 +151,7 @@ fn a_line_that_was_handed_over_reserves_until_its_end_and_costs_both_ends() {
         desk.tell(&call, &CallEvent::Priced { seconds: 660 });
         assert_eq!(cost(&desk), 77_000 + 11 * MINUTE_MICROUSD);
     }
-    let other = PhoneCall { carrier_call_id: "v3:sales".to_owned(), outbound: true, ..call };
+    let other = sales(&call);
     for _ in 0..2 {
         desk.tell(&other, &CallEvent::Priced { seconds: 600 });
         assert_eq!((reserved(&desk), cost(&desk)), (0, 77_000 + 70_000));
