@@ -82,6 +82,7 @@ PARAMETERS = {
     "reject": calls.ActionRejectParams,
     "hangup": calls.ActionHangupParams,
     "transfer": calls.ActionTransferParams,
+    "start_streaming": calls.ActionStartStreamingParams,
 }
 RESULTS = {
     "dial": types.CallDialResponse,
@@ -89,6 +90,7 @@ RESULTS = {
     "reject": calls.ActionRejectResponse,
     "hangup": calls.ActionHangupResponse,
     "transfer": calls.ActionTransferResponse,
+    "start_streaming": calls.ActionStartStreamingResponse,
 }
 
 

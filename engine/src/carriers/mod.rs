@@ -84,10 +84,16 @@ pub trait Carrier: Port {
         self.acknowledge()
     }
 
-    /// Whether the carrier says who has taken a transferred call, at [`Dial::status_url`], and asks how to go on if nobody has,
-    /// at [`Dial::back_url`]: then who is not reached comes back.
+    /// Whether the carrier says that somebody has taken a transferred call, at [`Dial::status_url`], and that nobody has: it asks
+    /// how to go on, at [`Dial::back_url`], or reports the end of the other line where ours
+    /// [stays open](Self::keeps_transferred_line). Then who is not reached comes back.
     fn tells_of_transfer(&self) -> bool {
         false
+    }
+
+    /// Connects a call that nobody has taken to another media socket.
+    fn reconnect(&self, call: &Connect<'_>) -> Reply {
+        self.answer(call)
     }
 
     /// What a genuine request for [`Dial::back_url`] says; `None` if nothing is known yet. The error is as in [`Carrier::read`].

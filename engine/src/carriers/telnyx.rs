@@ -1,6 +1,6 @@
 //! Telnyx's Call Control API: JSON over REST, JSON webhooks signed with Ed25519, and separate commands instead of documents.
 //!
-//! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup,transfer}` and their
+//! Sources: the official SDK for Python 4.189.0 (`calls.dial`, `calls.actions.{answer,reject,hangup,transfer,start_streaming}` and their
 //! parameter types, `lib/webhook_verification.py`), and developers.telnyx.com (API reference "Call Commands", "API
 //! error codes", "Voice API Webhooks", "Stream call media over WebSocket").
 mod causes;
@@ -196,6 +196,15 @@ impl Carrier for Telnyx {
         self.command(call.carrier_call_id, "transfer", &body)
     }
 
+    fn tells_of_transfer(&self) -> bool {
+        true
+    }
+
+    fn reconnect(&self, call: &Connect<'_>) -> Reply {
+        let body = media(call.media_url, call.command_id);
+        Reply::Command(self.command(call.carrier_call_id, "streaming_start", &body))
+    }
+
     fn keeps_transferred_line(&self) -> bool {
         true
     }
@@ -209,12 +218,23 @@ impl Carrier for Telnyx {
     }
 }
 
-/// The common part of a dial and an answer: the media socket in both directions in mu-law, and the webhook URL.
+/// The common part of a dial and an answer: the media socket, and the webhook URL.
 fn stream(media_url: &str, status_url: &str, command_id: &str) -> Value {
-    json!({
-        "command_id": command_id,
+    let mut body = media(media_url, command_id);
+    let more = json!({
         "webhook_url": status_url,
         "webhook_url_method": "POST",
+        // Calls without outgoing audio before the first words have been observed to be disconnected as dead.
+        "send_silence_when_idle": true,
+    });
+    add(&mut body, more);
+    body
+}
+
+/// The media socket, in both directions in mu-law.
+fn media(media_url: &str, command_id: &str) -> Value {
+    json!({
+        "command_id": command_id,
         "stream_url": media_url,
         "stream_track": "inbound_track",
         // Otherwise audio arrives in the codec of the other end.
@@ -222,8 +242,6 @@ fn stream(media_url: &str, status_url: &str, command_id: &str) -> Value {
         // With the default, `mp3`, our frames are dropped silently.
         "stream_bidirectional_mode": "rtp",
         "stream_bidirectional_codec": "PCMU",
-        // Calls without outgoing audio before the first words have been observed to be disconnected as dead.
-        "send_silence_when_idle": true,
     })
 }
 

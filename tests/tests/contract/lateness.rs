@@ -23,7 +23,11 @@ fn a_process_that_is_late_with_audio_begins_no_further_conversation() {
     let problems =
         || world.post("/calls/outbound?dry_run=true", order.clone()).created().json["problems"].clone();
 
-    let timers = |late_ms: i64| (0..10).for_each(|_| drop(sandbox.services().note_lateness(late_ms)));
+    let timers = |late_ms: i64| {
+        for _ in 0..10 {
+            sandbox.services().note_lateness(late_ms);
+        }
+    };
     timers(30);
     assert_eq!(problems(), json!([]), "there is no conversation that another one could hurt");
     let mut browser = Browser::open(&world, &assistant, "tone");

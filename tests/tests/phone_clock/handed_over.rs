@@ -74,6 +74,15 @@ impl<'a> Talk<'a> {
         assert_eq!(body["timeout_secs"], 60, "{body}");
         Some(body["time_limit_secs"].as_i64().unwrap())
     }
+
+    /// Sales is asked for, and answers.
+    fn is_handed_over(&mut self) -> Option<i64> {
+        let seconds = self.asks_for_sales(200);
+        self.desk.tell(&sales(&self.call), &CallEvent::Answered);
+        self.desk.wait(1_000);
+        self.desk.sandbox.run_jobs();
+        seconds
+    }
 }
 
 fn send(socket: &SandboxSocket<'_>, message: WireMessage) {
@@ -115,12 +124,17 @@ fn cost(desk: &Desk) -> i64 {
     cost
 }
 
+/// The call to Sales, of which the carrier tells at the address of the first one.
+fn sales(call: &PhoneCall) -> PhoneCall {
+    PhoneCall { carrier_call_id: "v3:sales".to_owned(), outbound: true, ..call.clone() }
+}
+
 /// A desk whose only call was handed over.
 fn handed_over(limit_microusd: i64) -> (Desk, PhoneCall) {
     let desk = desk(limit_microusd);
     let call = incoming(&desk, 0).unwrap();
     let mut talk = Talk::on(&desk, call);
-    assert_eq!(talk.asks_for_sales(200), Some(PHONE_TRANSFER_SECONDS_MAX));
+    assert_eq!(talk.is_handed_over(), Some(PHONE_TRANSFER_SECONDS_MAX));
     let call = talk.call.clone();
     drop(talk);
     desk.sandbox.run_jobs();
@@ -144,7 +158,7 @@ fn a_line_that_was_handed_over_reserves_until_its_end_and_costs_both_ends() {
         desk.tell(&call, &CallEvent::Priced { seconds: 660 });
         assert_eq!(cost(&desk), 77_000 + 11 * MINUTE_MICROUSD);
     }
-    let other = PhoneCall { carrier_call_id: "v3:sales".to_owned(), outbound: true, ..call };
+    let other = sales(&call);
     for _ in 0..2 {
         desk.tell(&other, &CallEvent::Priced { seconds: 600 });
         assert_eq!((reserved(&desk), cost(&desk)), (0, 77_000 + 70_000));
@@ -202,8 +216,7 @@ fn with_less_money_the_line_is_shorter() {
     // An hour of the call itself: 59 minutes are left of it.
     let desk = desk(60 * MINUTE_MICROUSD);
     let call = incoming(&desk, 0).unwrap();
-    assert_eq!(Talk::on(&desk, call).asks_for_sales(200), Some(28 * 60));
-    desk.sandbox.run_jobs();
+    assert_eq!(Talk::on(&desk, call).is_handed_over(), Some(28 * 60));
     assert_eq!((reserved(&desk), cost(&desk)), (58 * MINUTE_MICROUSD, FIRST_MICROUSD));
 }
 
@@ -239,8 +252,7 @@ fn after_a_refusal_the_call_has_what_it_had() {
         desk.expect(&json!({"status": "in_progress"}));
         assert_eq!(reserved(&desk), 60 * MINUTE_MICROUSD);
         // Another attempt.
-        assert!(talk.asks_for_sales(200).is_some());
-        desk.sandbox.run_jobs();
+        assert!(talk.is_handed_over().is_some());
         desk.expect(&json!({"status": "ended", "ended_reason": "transferred"}));
         assert!(reserved(&desk) <= limit);
     }
@@ -253,8 +265,7 @@ fn the_order_of_a_call_limits_its_transfer() {
     let call = desk.place();
     let mut talk = Talk::on(&desk, call);
     desk.tell(&talk.call, &CallEvent::Answered);
-    assert_eq!(talk.asks_for_sales(200), Some(60 * 60));
-    desk.sandbox.run_jobs();
+    assert_eq!(talk.is_handed_over(), Some(60 * 60));
     assert_eq!(reserved(&desk), 122 * MINUTE_MICROUSD);
 }
 
@@ -264,8 +275,7 @@ fn without_a_limit_nothing_is_reserved_and_the_time_is_the_same() {
     desk.sandbox.patch("/workspace", json!({"monthly_spend_limit_microusd": null}));
     let call = incoming(&desk, 0).unwrap();
     let mut talk = Talk::on(&desk, call);
-    assert_eq!(talk.asks_for_sales(200), Some(PHONE_TRANSFER_SECONDS_MAX));
-    desk.sandbox.run_jobs();
+    assert_eq!(talk.is_handed_over(), Some(PHONE_TRANSFER_SECONDS_MAX));
     assert_eq!((reserved(&desk), cost(&desk)), (0, FIRST_MICROUSD));
     desk.wait(PHONE_TRANSFER_MS_MAX);
     desk.sandbox.run_jobs();
@@ -308,8 +318,7 @@ fn who_hands_over_call_after_call_is_stopped_by_the_number_of_calls() {
     assert_eq!(desk.sandbox.patch("/workspace", json!({"calls_at_once": 3})).status, 200);
     let mut lines = Vec::new();
     while let Some(call) = incoming(&desk, lines.len()) {
-        assert!(Talk::on(&desk, call.clone()).asks_for_sales(200).is_some());
-        desk.sandbox.run_jobs();
+        assert!(Talk::on(&desk, call.clone()).is_handed_over().is_some());
         lines.push(call);
     }
     assert_eq!(lines.len(), 3);
@@ -328,7 +337,7 @@ fn who_hands_over_call_after_call_is_stopped_by_the_monthly_limit() {
     let mut nth = 0;
     while let Some(call) = incoming(&desk, nth) {
         let mut talk = Talk::on(&desk, call);
-        times.extend(talk.asks_for_sales(200));
+        times.extend(talk.is_handed_over());
         assert!(spent(&desk) + reserved(&desk) <= LIMIT);
         drop(talk);
         desk.wait(60_000);

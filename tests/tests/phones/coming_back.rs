@@ -13,6 +13,7 @@ macro_rules! with_each_that_tells {
         with_each_that_tells!(@ twilio "twilio" $($scenario)*);
         with_each_that_tells!(@ plivo "plivo" $($scenario)*);
         with_each_that_tells!(@ vonage "vonage" $($scenario)*);
+        with_each_that_tells!(@ telnyx "telnyx" $($scenario)*);
     };
     (@ $carrier:ident $name:literal $($scenario:ident)*) => {
         mod $carrier {
@@ -120,7 +121,14 @@ fn who_hangs_up_as_it_stops_ringing_has_hung_up(provider: &'static str) {
     let desk = desk(provider);
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
-    assert_eq!(person.other_ends(EndKind::Canceled, true), Instruction::HangUp);
+    let then = person.other_ends(EndKind::Canceled, true);
+    if provider == "telnyx" {
+        // It tells only that the other end is over, and then of the caller's.
+        assert!(matches!(then, Instruction::Connect { .. }), "{then:?}");
+        person.hang_up();
+    } else {
+        assert_eq!(then, Instruction::HangUp);
+    }
     let call = desk.over(&id);
     desk.expect(&call, &json!({"outcome": "completed", "ended_reason": "user_hung_up", "fault": "none"}));
     assert!(!person.is_commanded_to_end());
@@ -192,7 +200,13 @@ fn those_who_have_talked_do_not_come_back(provider: &'static str) {
     let (id, mut person) = asked_for(&desk, "Sales");
     person.was_transferred();
     assert_eq!(person.other_ends(EndKind::HungUp, false), Instruction::HangUp);
-    is_transferred(&desk, &id, &person);
+    if provider != "telnyx" {
+        is_transferred(&desk, &id, &person);
+        return;
+    }
+    // Only here the line stays open, with nobody at its other end.
+    desk.expect(&desk.over(&id), &json!({"outcome": "completed", "ended_reason": "transferred"}));
+    person.was_commanded_to_end();
 }
 
 fn another_socket_opens_nothing(provider: &'static str) {

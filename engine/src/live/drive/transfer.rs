@@ -84,7 +84,11 @@ impl<'a> Drive<'a> {
     pub(super) fn transferred(&mut self, id: String, transferred: Transferred, peer: &mut dyn Peer) {
         match transferred {
             Transferred::Rings => {
-                peer.may_leave(Some(self.now_ms() + PHONE_TRANSFER_CLOSE_MS));
+                // Where our line stays open, so does its socket, and another one could not be opened beside it.
+                let stays_open =
+                    self.session.carrier().is_some_and(|carrier| carrier.keeps_transferred_line());
+                let close_ms = if stays_open { 0 } else { PHONE_TRANSFER_CLOSE_MS };
+                peer.may_leave(Some(self.now_ms() + close_ms));
                 if self.conversation.ended().is_none() {
                     let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
                     self.ringing = Some(Ringing { id, until_ms, is_untaken: false });

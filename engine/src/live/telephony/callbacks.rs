@@ -170,7 +170,10 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
                 reply = incoming::answer_placed(services, carrier, token.as_ref(), &carrier_call_id).await?;
             }
             CarrierEvent::Report(report) => {
-                status::apply(services, provider, token.as_ref(), report).await?;
+                match returned::by_report(services, carrier, token.as_ref(), &report).await? {
+                    Some(command) => reply = command,
+                    None => drop(status::apply(services, provider, token.as_ref(), report).await?),
+                }
             }
         }
     }

@@ -116,6 +116,9 @@ pub struct CarrierFacts {
     /// How often the caller came back.
     #[serde(skip_serializing_if = "is_zero")]
     pub returns: u32,
+    /// The carrier's ids of the lines that nobody took, in their order, where it reports their ends: it may repeat them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untaken_ids: Vec<String>,
     /// The price of the line to the other number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_billed: Option<Billed>,
@@ -456,6 +459,7 @@ mod tests {
             reserved: Some(Reservation { microusd: 5, models_microusd: 4 }),
             untaken: Some(Untaken::NoAnswer),
             returns: 2,
+            untaken_ids: vec!["v3:b".to_owned()],
             other_billed: Some(Billed { duration_ms: Some(5), cost_microusd: None }),
             counted: Some(Counted { telephony_microusd: 7, duration_ms: 8 }),
             answered: true,

@@ -4,8 +4,8 @@ use super::leg::{Leg, command_id};
 use super::token::{CallToken, Purpose};
 use super::{CallUrls, PATH};
 use crate::base::time::Timestamp;
-use crate::carriers::{Carrier, Connect, DialEnd, End, Reply, Untaken};
-use crate::conversation::EndedReason;
+use crate::carriers::{Carrier, Connect, DialEnd, End, Progress, Reply, Report, Untaken};
+use crate::conversation::{EndedReason, Outcome};
 use crate::live::socket_origin;
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -22,15 +22,48 @@ pub(super) async fn answer(
     visit: u32,
     ended: &DialEnd,
 ) -> Result<Reply, Fault> {
-    retry_stale(|| go_on(services, carrier, token, visit, ended)).await
+    retry_stale(|| go_on(services, carrier, token, visit, ended, None)).await
 }
 
+/// The command that a carrier gets which reports the end of a line that nobody took, and leaves ours open; `None` for any
+/// other report.
+pub(super) async fn by_report(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: Option<&CallToken>,
+    report: &Report,
+) -> Result<Option<Reply>, Fault> {
+    let (Some(token), Some(Progress::Ended(end))) = (token, &report.progress) else { return Ok(None) };
+    if !(carrier.keeps_transferred_line() && carrier.tells_of_transfer()) {
+        return Ok(None);
+    }
+    let [leg] = services.read([Leg::select(&token.workspace_id, &token.call_id)]).await?;
+    let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
+    let other = report.carrier_call_id.as_str();
+    let Some(leg) = leg.filter(|leg| !leg.may_have_carrier_id(other)) else { return Ok(None) };
+    let visit = match leg.facts.untaken_ids.iter().position(|id| id == other) {
+        Some(place) => u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1),
+        None if leg.rings() => leg.facts.returns + 1,
+        None => return Ok(None),
+    };
+    let untaken = match end.outcome {
+        Outcome::Completed => None,
+        Outcome::Busy => Some(Untaken::Busy),
+        Outcome::NoAnswer | Outcome::Canceled => Some(Untaken::NoAnswer),
+        _ => Some(Untaken::Failed),
+    };
+    let ended = DialEnd { carrier_call_id: None, untaken, is_over: false };
+    retry_stale(|| go_on(services, carrier, token, visit, &ended, Some(other))).await.map(Some)
+}
+
+/// `other` is the carrier's id of the line that nobody took, where its end is all that the carrier reports.
 async fn go_on(
     services: &Services,
     carrier: &dyn Carrier,
     token: &CallToken,
     visit: u32,
     ended: &DialEnd,
+    other: Option<&str>,
 ) -> Result<Reply, Fault> {
     let CallToken { workspace_id, call_id } = token;
     let reads = [
@@ -70,8 +103,13 @@ async fn go_on(
             } else if comes_back {
                 leg.facts.untaken = Some(untaken);
                 leg.facts.returns = visit;
+                leg.facts.untaken_ids.extend(other.map(str::to_owned));
             }
         }
+    }
+    if other.is_some() && !comes_back {
+        // Our line is open, with nobody at its other end.
+        leg.hang_up_by(services, now, now, &mut batch);
     }
     batch.prepend(leg.change());
     batch.signal(&leg.call_id);
@@ -108,7 +146,7 @@ fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg, our_number: &s
     let token =
         CallToken::new(&leg.workspace_id, &leg.call_id).sign(&config.secret, Purpose::MediaAgain(visit))?;
     let base = format!("{}{PATH}{}", socket_origin(&config.base_url), leg.provider.as_str());
-    Ok(carrier.answer(&Connect {
+    Ok(carrier.reconnect(&Connect {
         carrier_call_id: leg.carrier_call_id.as_deref().unwrap_or_default(),
         our_number,
         media_url: &format!("{base}/media/{token}"),

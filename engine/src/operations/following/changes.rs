@@ -39,9 +39,9 @@ pub(super) async fn known(context: &mut Context, subject: &Subject, after: i64) 
     if after <= CHANGE_ZERO {
         return Ok(after);
     }
-    let (call, followed) = match subject {
-        Subject::Call(id) => (":followed", id.as_str()),
-        Subject::Run(id) => (CALL_OF_RUN, id.as_str()),
+    let (call, followed): (&str, &str) = match subject {
+        Subject::Call(id) => (":followed", id),
+        Subject::Run(id) => (CALL_OF_RUN, id),
     };
     let select = format!(
         "SELECT changes FROM live_calls WHERE workspace_id = :ws AND call_id = {call} AND changes < :after"

@@ -229,8 +229,23 @@ impl Phone {
     #[track_caller]
     pub fn other_ends(&mut self, how: EndKind, is_over: bool) -> Instruction {
         let (other_call_id, Told { back_url, .. }) = self.other.clone().expect("a transfer that is told of");
+        let earlier = self.reconnects().len();
         self.ask(&CallEvent::OtherEnded { url: back_url, other_call_id, how, is_over });
+        // Where the carrier asks nothing, the service has sent a command before it answered.
+        if let Some(again) = self.reconnects().split_off(earlier).pop() {
+            self.instruction = Some(Ok(again));
+        }
         self.instruction.clone().expect("the service has answered").expect("valid instructions")
+    }
+
+    fn reconnects(&self) -> Vec<Instruction> {
+        let commands = self.server.commands(self.id()).into_iter();
+        commands
+            .filter_map(|command| match command {
+                Command::Reconnect { instruction, .. } => Some(instruction),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The carrier connects the caller to the media socket again.
@@ -452,7 +467,7 @@ impl Phone {
             let decided = self.server.command(&self.call, "the decision", |command| match command {
                 Command::Answer { instruction, .. } => Some(instruction.clone()),
                 Command::Refuse { .. } | Command::HangUp { .. } => Some(Instruction::HangUp),
-                Command::Place { .. } | Command::Transfer { .. } => None,
+                Command::Place { .. } | Command::Transfer { .. } | Command::Reconnect { .. } => None,
             });
             self.instruction = Some(Ok(decided));
             self.follow();

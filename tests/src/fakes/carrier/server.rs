@@ -391,6 +391,7 @@ fn about(command: &Command) -> Option<&str> {
         Command::Answer { carrier_call_id, .. }
         | Command::Refuse { carrier_call_id }
         | Command::HangUp { carrier_call_id }
+        | Command::Reconnect { carrier_call_id, .. }
         | Command::Transfer { carrier_call_id, .. } => Some(carrier_call_id),
     }
 }

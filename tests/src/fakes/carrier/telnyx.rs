@@ -107,7 +107,11 @@ impl Wire for TelnyxWire {
         now_s: i64,
     ) -> Option<CallbackRequest> {
         let announced = matches!(event, CallEvent::Incoming) || call.status_url.is_empty();
-        let url = if announced { &call.voice_url } else { &call.status_url };
+        let url = match event {
+            CallEvent::OtherAnswered { url, .. } | CallEvent::OtherEnded { url, .. } => url,
+            _ if announced => &call.voice_url,
+            _ => &call.status_url,
+        };
         let body = webhooks::body(call, event, nth, now_s, url)?.to_string().into_bytes();
         Some(CallbackRequest { method: "POST", url: url.clone(), headers: signed(&body, now_s), body })
     }

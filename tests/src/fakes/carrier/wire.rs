@@ -165,6 +165,13 @@ pub enum Command {
         /// The carrier's id.
         carrier_call_id: String,
     },
+    /// Connects a call that comes back to another media socket.
+    Reconnect {
+        /// The carrier's id.
+        carrier_call_id: String,
+        /// [`Instruction::Connect`].
+        instruction: Instruction,
+    },
     /// Connects a call to somebody else.
     Transfer {
         /// The carrier's id.

@@ -1,7 +1,7 @@
 //! The requests to Telnyx's API, field by field. Documented fields that no service of ours sends are rejected.
 use serde_json::{Map, Value};
 
-use super::super::wire::{ApiReply, ApiRequest, Command, Detection, Instruction};
+use super::super::wire::{ApiReply, ApiRequest, Command, Detection, Instruction, Told};
 use super::{API_KEY, CONNECTION_ID, error, unauthorized};
 
 /// The type of a field.
@@ -94,6 +94,19 @@ const TRANSFER: &[Field] = &[
     ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
 ];
 
+/// `types/calls/action_start_streaming_params.py`.
+const STREAMING: &[Field] = &[
+    ("client_state", Kind::Base64, false),
+    ("command_id", Kind::Text, false),
+    ("stream_bidirectional_codec", CODECS, false),
+    ("stream_bidirectional_mode", Kind::OneOf(&["mp3", "rtp"]), false),
+    ("stream_bidirectional_sampling_rate", Kind::Rate, false),
+    ("stream_bidirectional_target_legs", Kind::OneOf(&["both", "self", "opposite"]), false),
+    ("stream_codec", Kind::OneOf(&["PCMU", "PCMA", "G722", "OPUS", "AMR-WB", "L16", "default"]), false),
+    ("stream_track", Kind::OneOf(&["inbound_track", "outbound_track", "both_tracks"]), false),
+    ("stream_url", SOCKET, false),
+];
+
 /// Parses a request.
 pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     if request.header("authorization") != Some(&format!("Bearer {API_KEY}")) {
@@ -106,6 +119,7 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
         ("POST", ["", "v2", "calls", _, "actions", "reject"]) => REJECT.to_vec(),
         ("POST", ["", "v2", "calls", _, "actions", "hangup"]) => HANGUP.to_vec(),
         ("POST", ["", "v2", "calls", _, "actions", "transfer"]) => TRANSFER.to_vec(),
+        ("POST", ["", "v2", "calls", _, "actions", "streaming_start"]) => STREAMING.to_vec(),
         _ => {
             let detail = "The requested resource or URL could not be found.";
             return Err(error(404, "10005", "Resource not found", detail, None));
@@ -130,13 +144,14 @@ pub(super) fn read(request: &ApiRequest) -> Result<Command, ApiReply> {
     match segments[5] {
         "answer" => Ok(Command::Answer { carrier_call_id, instruction: connect(&body)? }),
         "reject" => Ok(Command::Refuse { carrier_call_id }),
+        "streaming_start" => Ok(Command::Reconnect { carrier_call_id, instruction: connect(&body)? }),
         "transfer" => {
             let seconds = body.get("time_limit_secs").and_then(Value::as_u64).unwrap_or_default();
             let dial = Instruction::Dial {
                 to: text("to").unwrap_or_default(),
                 caller_id: text("from"),
                 seconds: seconds.try_into().unwrap_or_default(),
-                told: None,
+                told: text("webhook_url").map(|url| Told { status_url: url.clone(), back_url: url }),
             };
             Ok(Command::Transfer { carrier_call_id, instruction: Ok(dial) })
         }

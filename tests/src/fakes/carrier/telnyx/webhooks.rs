@@ -13,12 +13,15 @@ pub(super) fn body(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64, ur
     let (event_type, payload) = match event {
         CallEvent::Incoming if !call.outbound => ("call.initiated", initiated(call, now_s)),
         CallEvent::Ringing if call.outbound => ("call.initiated", initiated(call, now_s)),
-        CallEvent::Incoming
-        | CallEvent::Ringing
-        | CallEvent::Asked
-        | CallEvent::Transferring { .. }
-        | CallEvent::OtherAnswered { .. }
-        | CallEvent::OtherEnded { .. } => return None,
+        CallEvent::Incoming | CallEvent::Ringing | CallEvent::Asked | CallEvent::Transferring { .. } => {
+            return None;
+        }
+        CallEvent::OtherAnswered { other_call_id, .. } => {
+            ("call.answered", answered(&other(call, other_call_id), now_s))
+        }
+        CallEvent::OtherEnded { other_call_id, how, .. } => {
+            ("call.hangup", hangup(&other(call, other_call_id), *how, 0, now_s))
+        }
         CallEvent::Answered => ("call.answered", answered(call, now_s)),
         CallEvent::Detected(answerer) => {
             call.detection.as_ref()?;
@@ -39,6 +42,11 @@ pub(super) fn body(call: &PhoneCall, event: &CallEvent, nth: u32, now_s: i64, ur
         },
         "meta": {"attempt": 1, "delivered_to": url},
     }))
+}
+
+/// The call to the number that a call is transferred to.
+fn other(call: &PhoneCall, id: &str) -> PhoneCall {
+    PhoneCall { carrier_call_id: id.to_owned(), outbound: true, ..call.clone() }
 }
 
 fn common(call: &PhoneCall) -> Value {
