@@ -91,9 +91,10 @@ pub trait Carrier: Port {
         false
     }
 
-    /// Connects a call that nobody has taken to another media socket.
-    fn reconnect(&self, call: &Connect<'_>) -> Reply {
-        self.answer(call)
+    /// The command that connects a call that nobody has taken to another media socket; `None` where the carrier
+    /// [asks](Self::dial_ended) for a document.
+    fn reconnect(&self, _call: &Connect<'_>) -> Option<Outgoing> {
+        None
     }
 
     /// What a genuine request for [`Dial::back_url`] says; `None` if nothing is known yet. The error is as in [`Carrier::read`].

@@ -100,6 +100,14 @@ impl Telnyx {
     }
 }
 
+/// When a webhook is sent again that got no answer: five times at most, within a minute.
+#[derive(serde::Serialize)]
+struct Repeated {
+    retries_ms: [u32; 5],
+}
+
+const REPEATED: Repeated = Repeated { retries_ms: [1_000, 2_000, 4_000, 8_000, 16_000] };
+
 impl Carrier for Telnyx {
     fn provider(&self) -> CarrierName {
         CarrierName::Telnyx
@@ -188,6 +196,8 @@ impl Carrier for Telnyx {
             // Of the other leg, too: nobody else says that it was not reached.
             "webhook_url": call.status_url,
             "webhook_url_method": "POST",
+            // For as long as a service takes to start anew.
+            "webhook_retries_policies": {"call.answered": REPEATED, "call.hangup": REPEATED},
             "custom_headers": [{"name": "X-Sidetone-Call-Id", "value": call.call_id}],
         });
         if let Some(number) = call.our_number {
@@ -200,9 +210,9 @@ impl Carrier for Telnyx {
         true
     }
 
-    fn reconnect(&self, call: &Connect<'_>) -> Reply {
+    fn reconnect(&self, call: &Connect<'_>) -> Option<Outgoing> {
         let body = media(call.media_url, call.command_id);
-        Reply::Command(self.command(call.carrier_call_id, "streaming_start", &body))
+        Some(self.command(call.carrier_call_id, "streaming_start", &body))
     }
 
     fn keeps_transferred_line(&self) -> bool {

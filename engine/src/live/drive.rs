@@ -68,6 +68,10 @@ enum Done {
     Tool(ToolAnswer),
     /// The carrier has answered a request to hand the call over, of the tool call with this id.
     Transfer(String, Result<Transferred, Fault>),
+    /// The carrier has answered a command to connect a caller again whom nobody has taken.
+    CalledBack {
+        is_refused: bool,
+    },
 }
 
 enum Event {
@@ -286,7 +290,9 @@ impl<'a> Drive<'a> {
                     let has_answered = match &done {
                         Done::Began => true,
                         Done::Model { asked, .. } => asked.answer.is_ok(),
-                        Done::Text { .. } | Done::Tool(_) | Done::Transfer(..) => false,
+                        Done::Text { .. } | Done::Tool(_) | Done::Transfer(..) | Done::CalledBack { .. } => {
+                            false
+                        }
                     };
                     if has_answered {
                         peer.model_answered();
@@ -432,6 +438,7 @@ impl<'a> Drive<'a> {
         match done {
             // Who drives the conversation does more with the last.
             Done::Began | Done::Transfer(..) => {}
+            Done::CalledBack { is_refused } => self.called_back(is_refused),
             Done::Text { request, text } => {
                 self.handle(Input::AssistantText { request, text });
             }

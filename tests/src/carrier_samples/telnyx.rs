@@ -88,7 +88,7 @@ fn requests(wire: TelnyxWire) -> Vec<Value> {
         request(wire, "reject", &command(telnyx.refuse(&incoming, Refusal::Busy))),
         request(wire, "hangup", &telnyx.hang_up(&ending)),
         request(wire, "transfer", &telnyx.transfer(&transfer)),
-        request(wire, "start_streaming", &command(telnyx.reconnect(&connect))),
+        request(wire, "start_streaming", &telnyx.reconnect(&connect).expect("a command")),
     ]
 }
 

@@ -63,8 +63,10 @@ fn what_has_ended_is_told_at_once() {
 
         let after = |id: String| world.call_with(Method::GET, &path, None, &[("last-event-id", &id)]);
         assert_eq!(events_of(&after(events[0].id.to_string()).ok().body), events[1..]);
-        for id in [ended.id, ended.id + 1, 999_999_999_999_999] {
-            after(id.to_string()).empty();
+        after(ended.id.to_string()).empty();
+        // The id of another call: it begins anew.
+        for id in [ended.id + 1, 999_999_999_999_999] {
+            assert_eq!(events_of(&after(id.to_string()).ok().body), events);
         }
         assert_eq!(events_of(&after(String::new()).ok().body), events);
         for id in ["x", "-1", "1.5", "1000000000000000", "99999999999999999999"] {
@@ -116,7 +118,8 @@ fn a_call_is_followed_while_it_goes_on() {
         let call = world.settled_call(&id);
         assert_eq!(ended.data["transcript"], call["transcript"]);
     }
-    world.call_with(Method::GET, &path, None, &[("last-event-id", "1000000")]).empty();
+    let rest = world.call_with(Method::GET, &path, None, &[("last-event-id", "1000000")]).ok();
+    assert_eq!(events_of(&rest.body).last().unwrap().data["status"], "ended");
 }
 
 #[test]

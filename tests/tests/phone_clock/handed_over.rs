@@ -1,5 +1,6 @@
 //! What a line costs and takes that was handed over, until it ends.
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Mutex;
 
 use sidetone_engine::base::limits::{PHONE_TRANSFER_MS_MAX, PHONE_TRANSFER_SECONDS_MAX};
 use sidetone_engine::speech::audio::Rate;
@@ -351,4 +352,78 @@ fn who_hands_over_call_after_call_is_stopped_by_the_monthly_limit() {
     desk.expect(&json!({"ended_reason": "cost_limit"}));
     assert_eq!(desk.order().json["error"]["code"], "spend_limit_reached");
     assert!(spent(&desk) + reserved(&desk) <= LIMIT);
+}
+
+/// Sales is busy. The commands that connect the caller again, which the carrier answers so, one after the other.
+fn is_called_back(talk: &Talk<'_>, answers: &[u16]) -> Vec<Value> {
+    let desk = talk.desk;
+    assert!(desk.commands().is_empty());
+    let left = Mutex::new(VecDeque::from(answers.to_vec()));
+    desk.sandbox.answer_http_with(move |_| match left.lock().unwrap().pop_front() {
+        Some(0) => Err(HttpError::Timeout),
+        status => Ok(HttpReply { status: status.unwrap_or(200), headers: Vec::new(), body: "{}".into() }),
+    });
+    desk.sandbox.sent_http();
+    desk.tell(&sales(&talk.call), &CallEvent::Ended { how: EndKind::Busy, seconds: 0 });
+    (0..25).for_each(|_| desk.wait(100));
+    let sent = desk.sandbox.sent_http();
+    let again = sent.iter().filter(|request| request.url.ends_with("/actions/streaming_start"));
+    again.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
+}
+
+#[test]
+fn a_caller_is_connected_again_though_the_carrier_fails_at_first() {
+    let desk = desk(5_000_000);
+    let call = incoming(&desk, 0).unwrap();
+    let mut talk = Talk::on(&desk, call);
+    assert!(talk.asks_for_sales(200).is_some());
+    desk.wait(1_000);
+    let commands = is_called_back(&talk, &[503, 0, 429]);
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    assert!(commands.iter().all(|command| command == &commands[0]), "one command: {commands:?}");
+    // The report comes twice, and those of the earlier line are late.
+    for event in [CallEvent::Ended { how: EndKind::Busy, seconds: 0 }, CallEvent::Answered] {
+        desk.tell(&sales(&talk.call), &event);
+    }
+    desk.expect(&json!({"status": "in_progress"}));
+    let mut call = talk.call.clone();
+    call.format = commands[0]["stream_url"].as_str().unwrap().to_owned();
+    let mut talk = Talk::on(&desk, call);
+    talk.says("Who are you?");
+    desk.wait(2_000);
+    assert!(desk.commands().is_empty(), "the caller is back, and nobody hangs up");
+    drop(talk);
+    desk.wait(60_000);
+    desk.sandbox.run_jobs();
+    let id = desk.call()["id"].as_str().unwrap().to_owned();
+    let call = desk.sandbox.get(&format!("/calls/{id}")).json;
+    let rows = call["transcript"].as_array().unwrap();
+    let result = rows.iter().find(|row| row["role"] == "tool_result").unwrap();
+    assert_eq!(result["text"], "\"Sales\" is busy. The caller is back on the line.", "{call}");
+    assert!(rows.iter().any(|row| row["text"] == "Who are you?"), "{call}");
+}
+
+#[test]
+fn a_caller_whom_the_carrier_does_not_connect_again_is_lost() {
+    let desk = desk(5_000_000);
+    let call = incoming(&desk, 0).unwrap();
+    let mut talk = Talk::on(&desk, call);
+    assert!(talk.asks_for_sales(200).is_some());
+    desk.wait(1_000);
+    assert_eq!(is_called_back(&talk, &[422]).len(), 1, "it is refused for good");
+    (0..40).for_each(|_| desk.wait(100));
+    desk.sandbox.run_jobs();
+    desk.expect(&json!({"status": "ended", "ended_reason": "media_lost"}));
+    assert_eq!(desk.commands(), ["hangup"]);
+    assert_eq!(reserved(&desk), 0);
+}
+
+/// At Telnyx our line stays open when the other one ends.
+#[test]
+fn who_has_talked_and_hangs_up_leaves_no_open_line() {
+    let (desk, call) = handed_over(5_000_000);
+    desk.tell(&sales(&call), &CallEvent::Ended { how: EndKind::HungUp, seconds: 1 });
+    desk.wait(1_000);
+    desk.sandbox.run_jobs();
+    assert_eq!(desk.commands(), ["hangup"]);
 }

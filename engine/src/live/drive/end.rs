@@ -49,7 +49,7 @@ impl Drive<'_> {
 
     async fn play_out(&mut self, peer: &mut dyn Peer) -> (EndedReason, Vec<TurnTimes>) {
         self.await_transfer(peer).await;
-        self.leave_ringing();
+        self.leave_ringing().await;
         // Pending model requests and tool calls are aborted.
         self.forget_question();
         self.forget_early();

@@ -2,11 +2,16 @@
 //! answered, nothing else ends the call: some carriers close the line before they answer. Where the carrier says what comes of
 //! it, the conversation waits without a line while the other side rings, and goes on with a caller whom nobody has taken.
 use super::{Done, Drive};
-use crate::base::limits::{PHONE_TRANSFER_BACK_MS, PHONE_TRANSFER_CLOSE_MS, PHONE_TRANSFER_RING_MS};
+use crate::base::limits::{
+    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_TRANSFER_BACK_MS, PHONE_TRANSFER_CLOSE_MS,
+    PHONE_TRANSFER_RING_MS,
+};
 use crate::conversation::{EndedReason, Input};
 use crate::live::peer::Peer;
+use crate::live::telephony::callbacks::is_refused_for_good;
+use crate::live::telephony::client;
 use crate::live::telephony::leg::{Leg, Placing};
-use crate::live::telephony::returned::told;
+use crate::live::telephony::returned::{self, told};
 use crate::live::telephony::transfer::{Transferred, transfer};
 use crate::live::tool_calls::{CommittedCall, ToolCall};
 use crate::ports::BoxFuture;
@@ -156,8 +161,40 @@ impl<'a> Drive<'a> {
         } else if !ringing.is_untaken {
             ringing.is_untaken = true;
             ringing.until_ms = now_ms + PHONE_TRANSFER_BACK_MS;
+            self.call_back(leg);
         }
         false
+    }
+
+    /// Has the carrier connect the caller again, where it does not ask how to go on. Our socket is closed by then.
+    fn call_back(&mut self, leg: &Leg) {
+        let session = self.session;
+        let command = session.carrier().map(|carrier| returned::command(&session.services, carrier, leg));
+        // It was signed for the first socket, too.
+        let Some(Ok(Some(command))) = command else { return };
+        let clock = session.services.ports().clock.clone();
+        let until_ms = clock.now_ms() + PHONE_TRANSFER_BACK_MS;
+        self.calling.push(Box::pin(async move {
+            while clock.now_ms() < until_ms {
+                match client::send(&session.services, command.clone()).await {
+                    Ok(reply) if reply.status < 300 => return Done::CalledBack { is_refused: false },
+                    Ok(reply) if is_refused_for_good(reply.status) => {
+                        return Done::CalledBack { is_refused: true };
+                    }
+                    // The same command again is one command: it has its own id.
+                    Ok(_) | Err(_) => clock.sleep(PHONE_BREAK_LOOK_MS).await,
+                }
+            }
+            Done::CalledBack { is_refused: false }
+        }));
+    }
+
+    /// The carrier has answered that command. If it does not connect the caller, they may have hung up: its report says so.
+    pub(super) fn called_back(&mut self, is_refused: bool) {
+        let until_ms = self.now_ms() + PHONE_BREAK_REPORT_MS;
+        if let Some(ringing) = self.ringing.as_mut().filter(|ringing| is_refused && ringing.is_untaken) {
+            ringing.until_ms = ringing.until_ms.min(until_ms);
+        }
     }
 
     /// Ends a wait that is over. Whether it is.
@@ -175,10 +212,14 @@ impl<'a> Drive<'a> {
         true
     }
 
-    /// The conversation has ended, for whatever reason, while the other side rings: what comes of it, nobody here learns.
-    pub(super) fn leave_ringing(&mut self) {
-        if let Some(Ringing { id, is_untaken: false, .. }) = self.ringing.take() {
-            self.conclude(id, Transferred::Accepted);
+    /// The conversation has ended, for whatever reason, while the other side rings: what comes of it, nobody here learns, unless
+    /// it has become known since the last look.
+    pub(super) async fn leave_ringing(&mut self) {
+        let Some(Ringing { id, is_untaken: false, .. }) = self.ringing.take() else { return };
+        let call = &self.session.call;
+        match Leg::load(&self.session.services, &call.workspace_id, &call.id).await {
+            Ok(leg) if leg.transfer == Some(Placing::Rejected) => self.line_taken = None,
+            Ok(_) | Err(_) => self.conclude(id, Transferred::Accepted),
         }
     }
 

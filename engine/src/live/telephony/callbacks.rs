@@ -170,9 +170,8 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
                 reply = incoming::answer_placed(services, carrier, token.as_ref(), &carrier_call_id).await?;
             }
             CarrierEvent::Report(report) => {
-                match returned::by_report(services, carrier, token.as_ref(), &report).await? {
-                    Some(command) => reply = command,
-                    None => drop(status::apply(services, provider, token.as_ref(), report).await?),
+                if !returned::by_report(services, carrier, token.as_ref(), &report).await? {
+                    status::apply(services, provider, token.as_ref(), report).await?;
                 }
             }
         }
@@ -203,7 +202,7 @@ async fn respond(services: &Services, reply: Reply, request_id: &RequestId) -> R
 
 /// Whether repeating the callback is of no use: the command was sent before, or the caller has hung up. It is of use once the
 /// operator has corrected a key (401, 403), or the carrier has time again (408, 429).
-const fn is_refused_for_good(status: u16) -> bool {
+pub(crate) const fn is_refused_for_good(status: u16) -> bool {
     matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
 }
 

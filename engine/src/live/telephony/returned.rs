@@ -4,7 +4,7 @@ use super::leg::{Leg, command_id};
 use super::token::{CallToken, Purpose};
 use super::{CallUrls, PATH};
 use crate::base::time::Timestamp;
-use crate::carriers::{Carrier, Connect, DialEnd, End, Progress, Reply, Report, Untaken};
+use crate::carriers::{Carrier, Connect, DialEnd, End, Outgoing, Progress, Reply, Report, Untaken};
 use crate::conversation::{EndedReason, Outcome};
 use crate::live::socket_origin;
 use crate::ports::statement::{Rows, Statement};
@@ -22,48 +22,15 @@ pub(super) async fn answer(
     visit: u32,
     ended: &DialEnd,
 ) -> Result<Reply, Fault> {
-    retry_stale(|| go_on(services, carrier, token, visit, ended, None)).await
+    retry_stale(|| go_on(services, carrier, token, visit, ended)).await
 }
 
-/// The command that a carrier gets which reports the end of a line that nobody took, and leaves ours open; `None` for any
-/// other report.
-pub(super) async fn by_report(
-    services: &Services,
-    carrier: &dyn Carrier,
-    token: Option<&CallToken>,
-    report: &Report,
-) -> Result<Option<Reply>, Fault> {
-    let (Some(token), Some(Progress::Ended(end))) = (token, &report.progress) else { return Ok(None) };
-    if !(carrier.keeps_transferred_line() && carrier.tells_of_transfer()) {
-        return Ok(None);
-    }
-    let [leg] = services.read([Leg::select(&token.workspace_id, &token.call_id)]).await?;
-    let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
-    let other = report.carrier_call_id.as_str();
-    let Some(leg) = leg.filter(|leg| !leg.may_have_carrier_id(other)) else { return Ok(None) };
-    let visit = match leg.facts.untaken_ids.iter().position(|id| id == other) {
-        Some(place) => u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1),
-        None if leg.rings() => leg.facts.returns + 1,
-        None => return Ok(None),
-    };
-    let untaken = match end.outcome {
-        Outcome::Completed => None,
-        Outcome::Busy => Some(Untaken::Busy),
-        Outcome::NoAnswer | Outcome::Canceled => Some(Untaken::NoAnswer),
-        _ => Some(Untaken::Failed),
-    };
-    let ended = DialEnd { carrier_call_id: None, untaken, is_over: false };
-    retry_stale(|| go_on(services, carrier, token, visit, &ended, Some(other))).await.map(Some)
-}
-
-/// `other` is the carrier's id of the line that nobody took, where its end is all that the carrier reports.
 async fn go_on(
     services: &Services,
     carrier: &dyn Carrier,
     token: &CallToken,
     visit: u32,
     ended: &DialEnd,
-    other: Option<&str>,
 ) -> Result<Reply, Fault> {
     let CallToken { workspace_id, call_id } = token;
     let reads = [
@@ -103,11 +70,73 @@ async fn go_on(
             } else if comes_back {
                 leg.facts.untaken = Some(untaken);
                 leg.facts.returns = visit;
-                leg.facts.untaken_ids.extend(other.map(str::to_owned));
             }
         }
     }
-    if other.is_some() && !comes_back {
+    batch.prepend(leg.change());
+    batch.signal(&leg.call_id);
+    // If its process has died.
+    leg.wake_job(now, &mut batch);
+    batch.write(services).await?;
+    if comes_back { connect(services, carrier, &leg, our_number) } else { Ok(carrier.end()) }
+}
+
+/// Takes the report that the line to somebody else has ended, from a carrier that leaves ours open. If nobody has taken the call,
+/// the conversation that waits connects the caller again. False for any other report, and for a line that somebody has taken.
+pub(super) async fn by_report(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: Option<&CallToken>,
+    report: &Report,
+) -> Result<bool, Fault> {
+    match (token, &report.progress) {
+        (Some(token), Some(Progress::Ended(end)))
+            if carrier.keeps_transferred_line() && carrier.tells_of_transfer() =>
+        {
+            let other = report.carrier_call_id.as_str();
+            retry_stale(|| other_has_ended(services, carrier, token, other, end)).await
+        }
+        _ => Ok(false),
+    }
+}
+
+async fn other_has_ended(
+    services: &Services,
+    carrier: &dyn Carrier,
+    token: &CallToken,
+    other: &str,
+    end: &End,
+) -> Result<bool, Fault> {
+    let reads = [Leg::select(&token.workspace_id, &token.call_id), conversation(services, token)];
+    let [leg, waiting] = services.read(reads).await?;
+    let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
+    let Some(mut leg) = leg.filter(|leg| !leg.may_have_carrier_id(other)) else { return Ok(false) };
+    if leg.facts.untaken_ids.iter().any(|id| id == other) {
+        return Ok(true);
+    }
+    if !leg.rings() || leg.is_over {
+        return Ok(false);
+    }
+    let now = services.now();
+    let has_hung_up = leg.facts.end.is_some();
+    let untaken = match end.outcome {
+        Outcome::Completed => None,
+        Outcome::Busy => Some(Untaken::Busy),
+        Outcome::NoAnswer | Outcome::Canceled => Some(Untaken::NoAnswer),
+        _ => Some(Untaken::Failed),
+    };
+    let mut batch = match untaken {
+        Some(_) => leg.is_not_taken(),
+        None => {
+            leg.is_taken(now);
+            Batch::default()
+        }
+    };
+    if untaken.is_some() && !has_hung_up && Rows::first(&waiting).is_some() {
+        leg.facts.untaken = untaken;
+        leg.facts.returns += 1;
+        leg.facts.untaken_ids.push(other.to_owned());
+    } else if !has_hung_up {
         // Our line is open, with nobody at its other end.
         leg.hang_up_by(services, now, now, &mut batch);
     }
@@ -116,7 +145,7 @@ async fn go_on(
     // If its process has died.
     leg.wake_job(now, &mut batch);
     batch.write(services).await?;
-    if comes_back { connect(services, carrier, &leg, our_number) } else { Ok(carrier.end()) }
+    Ok(true)
 }
 
 /// A row, if a process holds the conversation.
@@ -138,15 +167,34 @@ fn caller_hung_up(leg: &mut Leg, now: Timestamp) {
     }
 }
 
-/// Connects the caller to another media socket.
+/// The document that connects the caller to another media socket.
 fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg, our_number: &str) -> Result<Reply, Fault> {
+    with_socket(services, leg, our_number, |call| carrier.answer(call))
+}
+
+/// The command that does; `None` where the carrier asks for a document.
+pub(crate) fn command(
+    services: &Services,
+    carrier: &dyn Carrier,
+    leg: &Leg,
+) -> Result<Option<Outgoing>, Fault> {
+    with_socket(services, leg, "", |call| carrier.reconnect(call))
+}
+
+/// What the carrier is sent to open the media socket of this visit.
+fn with_socket<T>(
+    services: &Services,
+    leg: &Leg,
+    our_number: &str,
+    send: impl FnOnce(&Connect<'_>) -> T,
+) -> Result<T, Fault> {
     let visit = leg.facts.returns;
     let urls = CallUrls::new(services, leg.provider, &leg.workspace_id, &leg.call_id)?;
     let config = services.config();
     let token =
         CallToken::new(&leg.workspace_id, &leg.call_id).sign(&config.secret, Purpose::MediaAgain(visit))?;
     let base = format!("{}{PATH}{}", socket_origin(&config.base_url), leg.provider.as_str());
-    Ok(carrier.reconnect(&Connect {
+    Ok(send(&Connect {
         carrier_call_id: leg.carrier_call_id.as_deref().unwrap_or_default(),
         our_number,
         media_url: &format!("{base}/media/{token}"),

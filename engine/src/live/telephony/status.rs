@@ -62,6 +62,10 @@ async fn apply_once(
 /// About the number to which a call was transferred. Once it has answered, somebody has taken the call. If it is not reached, or
 /// has hung up, nobody is left to talk with.
 async fn other_end(services: &Services, leg: Leg, report: &Report) -> Result<(), Fault> {
+    if leg.facts.untaken_ids.contains(&report.carrier_call_id) {
+        // An earlier one, which costs nothing: what it reports late is not about the one that rings, or talks.
+        return Ok(());
+    }
     let now = services.now();
     let mut batch = Batch::default();
     let keeps_line =

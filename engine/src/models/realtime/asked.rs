@@ -78,8 +78,10 @@ impl Active {
         let text = |path| wire::text(item, path).to_owned();
         let id = |path| wire::id(item, path).to_owned();
         let (name, call_id, arguments) = (text("/name"), id("/call_id"), text("/arguments"));
-        let bytes: usize = self.arguments.iter().map(String::len).sum();
-        let fits = self.calls.len() < MODEL_CALLS_MAX && bytes + arguments.len() <= MODEL_ARGUMENTS_BYTES_MAX;
+        let names: usize = self.calls.iter().map(|call| call.name.len()).sum();
+        let bytes =
+            names + name.len() + self.arguments.iter().map(String::len).sum::<usize>() + arguments.len();
+        let fits = self.calls.len() < MODEL_CALLS_MAX && bytes <= MODEL_ARGUMENTS_BYTES_MAX;
         let is_known = self.calls.iter().any(|call| call.id == call_id);
         if wire::text(item, "/type") == "function_call" && !name.is_empty() && !is_known && fits {
             self.calls.push(Call { name, id: call_id, item: id("/id") });

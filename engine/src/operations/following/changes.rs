@@ -34,7 +34,7 @@ pub(super) async fn since(context: &mut Context, subject: &Subject, seen: &Seen)
     }
 }
 
-/// The id that a client says it has; 0 if a call in progress has not got so far: it is the id of another one.
+/// The id that a client says it has; 0 if the call has not got so far: it is the id of another one.
 pub(super) async fn known(context: &mut Context, subject: &Subject, after: i64) -> Result<i64, Fault> {
     if after <= CHANGE_ZERO {
         return Ok(after);
@@ -44,11 +44,12 @@ pub(super) async fn known(context: &mut Context, subject: &Subject, after: i64) 
         Subject::Run(id) => (CALL_OF_RUN, id),
     };
     let select = format!(
-        "SELECT changes FROM live_calls WHERE workspace_id = :ws AND call_id = {call} AND changes < :after"
+        "SELECT 1 AS is_known FROM live_calls WHERE workspace_id = :ws AND call_id = {call} AND changes >= :after
+         UNION ALL SELECT 1 FROM calls WHERE workspace_id = :ws AND id = {call} AND status = 'ended'"
     );
-    let [behind] =
-        context.read_each([sql!(select, followed = followed, after = after - CHANGE_ZERO)]).await?;
-    Ok(if behind.first().is_some() { 0 } else { after })
+    let [known] = context.read_each([sql!(select, followed = followed, after = after - CHANGE_ZERO)]).await?;
+    // What has ended is compared as it is read.
+    Ok(if known.first().is_some() { after } else { 0 })
 }
 
 /// The call of the run that is followed.
@@ -124,23 +125,28 @@ fn in_progress(id_of_status: i64, status: String, changes: &Rows, seen: &Seen) -
 
 /// What the client has not seen of the rows and turns as they are stored at the end, and the `ended` call or run.
 fn after_end(call: Option<Row<'_>>, ended: String, seen: &Seen) -> Result<Found, Fault> {
-    let mut found = Found { is_over: true, ..Found::default() };
+    let mut stored: Vec<(&str, Box<RawValue>)> = Vec::new();
     let mut id = CHANGE_ZERO;
     if let Some(call) = call {
         id += call.optional_integer("changes")?.unwrap_or(0);
         for (kind, column) in [(TRANSCRIPT, "transcript"), (TURN, "turns")] {
-            let stored: Vec<Box<RawValue>> = call.json(column)?;
-            for content in stored {
-                id += 1;
-                let data = content.get().to_owned();
-                if id > seen.after && !seen.has(&data) {
-                    found.events.push(Event { id, kind, data });
-                }
-            }
+            let contents: Vec<Box<RawValue>> = call.json(column)?;
+            stored.extend(contents.into_iter().map(|content| (kind, content)));
         }
     }
-    if id + 1 > seen.after {
-        found.events.push(Event { id: id + 1, kind: ENDED, data: ended });
+    let last = id + stored.len() as i64 + 1;
+    // An id beyond the last one is that of another call.
+    let after = if seen.after > last { 0 } else { seen.after };
+    let mut found = Found { is_over: true, ..Found::default() };
+    for (kind, content) in stored {
+        id += 1;
+        let data = content.get().to_owned();
+        if id > after && !seen.has(&data) {
+            found.events.push(Event { id, kind, data });
+        }
+    }
+    if last > after {
+        found.events.push(Event { id: last, kind: ENDED, data: ended });
     }
     Ok(found)
 }

@@ -409,7 +409,12 @@ impl OpenaiRealtime {
         if let Some(understood) = understood {
             self.tell(understood);
         }
-        self.done_items.extend(done);
+        self.item_is_done(done);
+    }
+
+    /// Whatever else is said of this item is not heard.
+    fn item_is_done(&mut self, item: Option<String>) {
+        self.done_items.extend(item);
         while self.done_items.len() > ITEMS_KEPT {
             self.done_items.pop_front();
         }
@@ -589,7 +594,8 @@ impl Transcriber for OpenaiRealtime {
                 self.utterances.iter_mut().find(|utterance| utterance.result.is_none())
             {
                 first.result = Some(Ok(joined(&first.before, &words)));
-                self.done_items.extend(first.item.take());
+                let item = first.item.take();
+                self.item_is_done(item);
             }
             self.settle();
         } else if let Some(item) = self.heard_item() {

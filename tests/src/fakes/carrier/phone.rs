@@ -38,6 +38,8 @@ pub struct Phone {
     other: Option<(String, Told)>,
     line: Option<Line>,
     connected_at: Option<Instant>,
+    /// Whether its end was reported.
+    is_over: bool,
     pace: f64,
 }
 
@@ -55,6 +57,7 @@ impl Phone {
             other: None,
             line: None,
             connected_at: None,
+            is_over: false,
             pace: 1.0,
         }
     }
@@ -158,6 +161,7 @@ impl Phone {
             self.wait_for_close(&line);
         }
         self.server.end(&self.call);
+        self.is_over = true;
         self.tell(&CallEvent::Ended { how, seconds });
         self.tell(&CallEvent::Priced { seconds });
     }
@@ -229,13 +233,28 @@ impl Phone {
     #[track_caller]
     pub fn other_ends(&mut self, how: EndKind, is_over: bool) -> Instruction {
         let (other_call_id, Told { back_url, .. }) = self.other.clone().expect("a transfer that is told of");
-        let earlier = self.reconnects().len();
         self.ask(&CallEvent::OtherEnded { url: back_url, other_call_id, how, is_over });
-        // Where the carrier asks nothing, the service has sent a command before it answered.
-        if let Some(again) = self.reconnects().split_off(earlier).pop() {
-            self.instruction = Some(Ok(again));
+        if self.server.provider() == "telnyx" {
+            self.instruction = Some(Ok(self.is_called_back().unwrap_or(Instruction::HangUp)));
         }
         self.instruction.clone().expect("the service has answered").expect("valid instructions")
+    }
+
+    /// The carrier asks nothing: waits for the command that connects this call again; `None` if there is none.
+    #[track_caller]
+    fn is_called_back(&self) -> Option<Instruction> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.reconnects().len() < self.transfers() && Instant::now() < deadline {
+            if self.is_over || self.is_commanded_to_end() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if let Some(line) = &self.line {
+            let closed = line.wait(Duration::from_secs(1), |state| state.closed.clone());
+            assert!(closed.is_some(), "{}: a second stream while the first one is open: 422", self.id());
+        }
+        self.reconnects().pop().filter(|_| !self.is_over)
     }
 
     fn reconnects(&self) -> Vec<Instruction> {

@@ -17,6 +17,8 @@ enum Kind {
     Rate,
     Flag,
     Headers,
+    /// For event types, when a webhook is sent again.
+    Retries,
 }
 
 /// A field: its name, its type, whether it is required.
@@ -90,6 +92,7 @@ const TRANSFER: &[Field] = &[
     // Not required, but the default of the second one is four hours.
     ("timeout_secs", Kind::Integer(5, 600), true),
     ("time_limit_secs", Kind::Integer(30, 14_400), true),
+    ("webhook_retries_policies", Kind::Retries, false),
     ("webhook_url", WEB, false),
     ("webhook_url_method", Kind::OneOf(&["POST", "GET"]), false),
 ];
@@ -259,6 +262,15 @@ fn fits(name: &str, value: &Value, kind: Kind) -> Result<(), ApiReply> {
             headers.iter().all(|header| {
                 header["name"].as_str().is_some_and(|name| name.starts_with("X-"))
                     && header["value"].is_string()
+            })
+        }),
+        Kind::Retries => value.as_object().is_some_and(|policies| {
+            policies.iter().all(|(event, policy)| {
+                let delays = policy["retries_ms"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let sum_ms: Option<u64> = delays.iter().map(Value::as_u64).sum();
+                event.starts_with("call.")
+                    && (1..=5).contains(&delays.len())
+                    && sum_ms.is_some_and(|sum_ms| sum_ms <= 60_000)
             })
         }),
     };
