@@ -70,7 +70,8 @@ enum Done {
     Transfer(String, Result<Transferred, Fault>),
     /// The carrier has answered a command to connect a caller again whom nobody has taken.
     CalledBack {
-        is_refused: bool,
+        visit: u32,
+        is_done: bool,
     },
 }
 
@@ -271,7 +272,7 @@ impl<'a> Drive<'a> {
             if self.conversation.ended().is_some() {
                 return Ok(());
             }
-            if self.meet_machine() || self.give_up_ringing() {
+            if self.meet_machine() || self.give_up_ringing().await? {
                 continue;
             }
             let event = self.next(peer).await;
@@ -438,7 +439,7 @@ impl<'a> Drive<'a> {
         match done {
             // Who drives the conversation does more with the last.
             Done::Began | Done::Transfer(..) => {}
-            Done::CalledBack { is_refused } => self.called_back(is_refused),
+            Done::CalledBack { visit, is_done } => self.called_back(visit, is_done),
             Done::Text { request, text } => {
                 self.handle(Input::AssistantText { request, text });
             }

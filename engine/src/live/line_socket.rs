@@ -72,6 +72,7 @@ impl LineMedia {
             line: self.line,
             peer: self.peer,
             presence: Presence::Here,
+            is_to_close: false,
             is_back: false,
             turn_told: None,
             outbox: Vec::new(),
@@ -87,6 +88,8 @@ pub struct LineSocket<'a> {
     line: Box<dyn Line>,
     peer: AudioLine,
     presence: Presence,
+    /// Whether a connection that is over was not closed here.
+    is_to_close: bool,
     /// Whether another connection has begun, and that was not told.
     is_back: bool,
     /// The last turn whose times the line was told, by the time of its transcript.

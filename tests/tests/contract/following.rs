@@ -243,3 +243,34 @@ fn live_call(world: &World) -> (LiveClient<'_>, String) {
     let id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
     (client, format!("/calls/{id}/events"))
 }
+
+#[test]
+fn of_a_run_whose_call_was_deleted_the_end_is_told_once() {
+    let world = World::new();
+    let run = world.run();
+    let call_id = world.settle(&run.id)["call_id"].as_str().unwrap().to_owned();
+    world.settled_call(&call_id);
+    world.delete(format!("/calls/{call_id}")).empty();
+    let path = format!("/simulations/runs/{}/events", run.id);
+    let events = events_of(&world.get(&path).ok().body);
+    let ended = events.last().unwrap();
+    assert_eq!((ended.kind.as_str(), &ended.data["status"]), ("ended", &json!("completed")));
+    for id in [ended.id, ended.id + 1, 40] {
+        world.call_with(Method::GET, &path, None, &[("last-event-id", &id.to_string())]).empty();
+    }
+}
+
+/// The id of another call that has got further.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn what_has_not_begun_is_followed_from_its_beginning() {
+    let world = World::with_manual_clock();
+    let run = world.run();
+    let path = format!("/simulations/runs/{}/events", run.id);
+    for after in [2_i64, 3, 9_999] {
+        let id = after.to_string();
+        let reply = world.call_with(Method::GET, &path, None, &[("last-event-id", &id)]).ok();
+        let events = events_of(&reply.body);
+        assert_eq!((events[0].id, events[0].kind.as_str()), (1, "status"), "{after}: {events:?}");
+    }
+}

@@ -403,6 +403,22 @@ fn a_caller_is_connected_again_though_the_carrier_fails_at_first() {
     assert!(rows.iter().any(|row| row["text"] == "Who are you?"), "{call}");
 }
 
+/// A refusal that does not say that the call is over: the next command is another one, or the carrier would take it for the
+/// one that it has refused.
+#[test]
+fn a_command_that_is_refused_is_followed_by_another_one() {
+    let desk = desk(5_000_000);
+    let call = incoming(&desk, 0).unwrap();
+    let mut talk = Talk::on(&desk, call);
+    assert!(talk.asks_for_sales(200).is_some());
+    desk.wait(1_000);
+    let commands = is_called_back(&talk, &[422]);
+    let [first, second] = &commands[..] else { panic!("{commands:?}") };
+    assert_ne!(first["command_id"], second["command_id"]);
+    assert_eq!(first["stream_url"], second["stream_url"]);
+    desk.expect(&json!({"status": "in_progress"}));
+}
+
 #[test]
 fn a_caller_whom_the_carrier_does_not_connect_again_is_lost() {
     let desk = desk(5_000_000);
@@ -410,7 +426,7 @@ fn a_caller_whom_the_carrier_does_not_connect_again_is_lost() {
     let mut talk = Talk::on(&desk, call);
     assert!(talk.asks_for_sales(200).is_some());
     desk.wait(1_000);
-    assert_eq!(is_called_back(&talk, &[422]).len(), 1, "it is refused for good");
+    assert_eq!(is_called_back(&talk, &[404]).len(), 1, "there is no such call any more");
     (0..40).for_each(|_| desk.wait(100));
     desk.sandbox.run_jobs();
     desk.expect(&json!({"status": "ended", "ended_reason": "media_lost"}));

@@ -24,6 +24,9 @@ const _: () = assert!(
 );
 /// Time that a carrier has to open a media socket again, once it knows that nobody has taken the call.
 pub const PHONE_TRANSFER_BACK_MS: i64 = 15_000;
+/// How long a carrier may take for one command to open it, before the command is sent again.
+pub const PHONE_TRANSFER_BACK_TRY_MS: u64 = 3_000;
+const _: () = assert!(PHONE_TRANSFER_BACK_TRY_MS * 3 < PHONE_TRANSFER_BACK_MS.unsigned_abs());
 /// How often a caller comes back whom nobody has taken. Then no transfer is asked for any more in this call.
 pub const TRANSFER_RETURNS_MAX: u32 = 3;
 /// The silence that stands for a caller who hears the other telephone ring, in pieces of this length.

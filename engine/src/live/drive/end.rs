@@ -8,7 +8,7 @@ use crate::conversation::EndedReason;
 use crate::live::call_journal::CallProgress;
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call, ended};
 use crate::live::peer::{Peer, PeerEvent};
-use crate::live::telephony::leg::Leg;
+use crate::live::telephony::leg::{Leg, Placing};
 use crate::ports::BoxFuture;
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::batch::Batch;
@@ -123,6 +123,14 @@ impl Drive<'_> {
         ];
         let [subscribers, leg, recording] = services.read(reads).await?;
         let mut leg = Leg::first(Some(&leg))?;
+        // It may have become known since that nobody has taken the call.
+        let is_untaken = leg.as_ref().is_some_and(|leg| leg.transfer == Some(Placing::Rejected));
+        let reason = match reason {
+            EndedReason::Transferred if is_untaken => {
+                self.conversation.ended().filter(|own| *own != reason).unwrap_or(EndedReason::MediaLost)
+            }
+            reason => reason,
+        };
         let answered_at = self.answered_at.map_or(call.started_at, Timestamp::from_ms);
         let mut batch = leg.as_mut().map_or_else(Batch::default, Leg::rings_no_more);
         let end = EndOfCall {

@@ -3,8 +3,8 @@
 //! it, the conversation waits without a line while the other side rings, and goes on with a caller whom nobody has taken.
 use super::{Done, Drive};
 use crate::base::limits::{
-    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_TRANSFER_BACK_MS, PHONE_TRANSFER_CLOSE_MS,
-    PHONE_TRANSFER_RING_MS,
+    PHONE_BREAK_LOOK_MS, PHONE_BREAK_REPORT_MS, PHONE_TRANSFER_BACK_MS, PHONE_TRANSFER_BACK_TRY_MS,
+    PHONE_TRANSFER_CLOSE_MS, PHONE_TRANSFER_RING_MS,
 };
 use crate::conversation::{EndedReason, Input};
 use crate::live::peer::Peer;
@@ -94,14 +94,12 @@ impl<'a> Drive<'a> {
                     self.session.carrier().is_some_and(|carrier| carrier.keeps_transferred_line());
                 let close_ms = if stays_open { 0 } else { PHONE_TRANSFER_CLOSE_MS };
                 peer.may_leave(Some(self.now_ms() + close_ms));
-                if self.conversation.ended().is_none() {
-                    let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
-                    self.ringing = Some(Ringing { id, until_ms, is_untaken: false });
-                    self.line_taken = Some(EndedReason::Transferred);
-                    // What came of it may be known already.
-                    self.save_at_ms = self.now_ms();
-                    return;
-                }
+                let until_ms = self.now_ms() + PHONE_TRANSFER_RING_MS;
+                self.ringing = Some(Ringing { id, until_ms, is_untaken: false });
+                self.line_taken = Some(EndedReason::Transferred);
+                // What came of it may be known already. If the conversation has ended, that is read as it is left.
+                self.save_at_ms = self.now_ms();
+                return;
             }
             Transferred::Rejected(_) | Transferred::NotAsked(_) => {
                 self.home.await_visit(None);
@@ -168,39 +166,61 @@ impl<'a> Drive<'a> {
 
     /// Has the carrier connect the caller again, where it does not ask how to go on. Our socket is closed by then.
     fn call_back(&mut self, leg: &Leg) {
-        let session = self.session;
-        let command = session.carrier().map(|carrier| returned::command(&session.services, carrier, leg));
-        // It was signed for the first socket, too.
-        let Some(Ok(Some(command))) = command else { return };
+        let (session, leg, visit) = (self.session, leg.clone(), leg.facts.returns);
         let clock = session.services.ports().clock.clone();
         let until_ms = clock.now_ms() + PHONE_TRANSFER_BACK_MS;
+        // It was signed for the first socket, too.
+        let command = move |number| {
+            let carrier = session.carrier()?;
+            returned::command(&session.services, carrier, &leg, number).ok().flatten()
+        };
+        if command(0).is_none() {
+            return;
+        }
         self.calling.push(Box::pin(async move {
-            while clock.now_ms() < until_ms {
-                match client::send(&session.services, command.clone()).await {
-                    Ok(reply) if reply.status < 300 => return Done::CalledBack { is_refused: false },
-                    Ok(reply) if is_refused_for_good(reply.status) => {
-                        return Done::CalledBack { is_refused: true };
+            let mut number = 0;
+            while let Some(outgoing) = command(number).filter(|_| clock.now_ms() < until_ms) {
+                let sent = client::send_within(&session.services, outgoing, PHONE_TRANSFER_BACK_TRY_MS).await;
+                match sent {
+                    Ok(reply) if reply.status < 300 => return Done::CalledBack { visit, is_done: true },
+                    Ok(reply) if session.carrier().is_some_and(|carrier| carrier.hung_up(&reply).is_ok()) => {
+                        return Done::CalledBack { visit, is_done: false };
                     }
-                    // The same command again is one command: it has its own id.
-                    Ok(_) | Err(_) => clock.sleep(PHONE_BREAK_LOOK_MS).await,
+                    // The same command again would be one command to the carrier.
+                    Ok(reply) if is_refused_for_good(reply.status) => number += 1,
+                    Ok(_) | Err(_) => {}
                 }
+                clock.sleep(PHONE_BREAK_LOOK_MS).await;
             }
-            Done::CalledBack { is_refused: false }
+            Done::CalledBack { visit, is_done: false }
         }));
     }
 
     /// The carrier has answered that command. If it does not connect the caller, they may have hung up: its report says so.
-    pub(super) fn called_back(&mut self, is_refused: bool) {
-        let until_ms = self.now_ms() + PHONE_BREAK_REPORT_MS;
-        if let Some(ringing) = self.ringing.as_mut().filter(|ringing| is_refused && ringing.is_untaken) {
-            ringing.until_ms = ringing.until_ms.min(until_ms);
+    pub(super) fn called_back(&mut self, visit: u32, is_done: bool) {
+        let now_ms = self.now_ms();
+        let Some(ringing) = self.ringing.as_mut().filter(|ringing| ringing.is_untaken) else { return };
+        if visit != self.returns + 1 {
+            return;
         }
+        ringing.until_ms = match is_done {
+            true => now_ms + PHONE_TRANSFER_BACK_MS,
+            false => ringing.until_ms.min(now_ms + PHONE_BREAK_REPORT_MS),
+        };
     }
 
     /// Ends a wait that is over. Whether it is.
-    pub(super) fn give_up_ringing(&mut self) -> bool {
+    pub(super) async fn give_up_ringing(&mut self) -> Result<bool, Fault> {
         let now_ms = self.now_ms();
-        let Some(ringing) = self.ringing.take_if(|ringing| now_ms >= ringing.until_ms) else { return false };
+        let is_over = |ringing: &Ringing| now_ms >= ringing.until_ms;
+        if !self.ringing.as_ref().is_some_and(is_over) {
+            return Ok(false);
+        }
+        // It may have become known since the last look.
+        let call = &self.session.call;
+        let leg = Leg::load(&self.session.services, &call.workspace_id, &call.id).await?;
+        self.apply_leg(Some(leg));
+        let Some(ringing) = self.ringing.take_if(|ringing| is_over(ringing)) else { return Ok(true) };
         match ringing.is_untaken {
             // Nobody knows better.
             false => self.conclude(ringing.id, Transferred::Accepted),
@@ -209,7 +229,7 @@ impl<'a> Drive<'a> {
                 self.handle(Input::Stop { reason: EndedReason::MediaLost });
             }
         }
-        true
+        Ok(true)
     }
 
     /// The conversation has ended, for whatever reason, while the other side rings: what comes of it, nobody here learns, unless
@@ -218,7 +238,9 @@ impl<'a> Drive<'a> {
         let Some(Ringing { id, is_untaken: false, .. }) = self.ringing.take() else { return };
         let call = &self.session.call;
         match Leg::load(&self.session.services, &call.workspace_id, &call.id).await {
-            Ok(leg) if leg.transfer == Some(Placing::Rejected) => self.line_taken = None,
+            Ok(leg) if leg.transfer == Some(Placing::Rejected) => {
+                self.conclude(id, Transferred::Rejected("nobody has taken it".to_owned()));
+            }
             Ok(_) | Err(_) => self.conclude(id, Transferred::Accepted),
         }
     }

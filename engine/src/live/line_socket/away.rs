@@ -61,6 +61,7 @@ impl LineSocket<'_> {
             Presence::MayLeave(_) if is_end => {
                 self.outbox.clear();
                 self.presence = Presence::Away(now_ms);
+                self.is_to_close = true;
                 None
             }
             // What was on its way when the connection was closed.
@@ -80,8 +81,11 @@ impl LineSocket<'_> {
     /// Closes a connection that the carrier has not closed in time.
     pub(super) async fn leave_in_time(&mut self) {
         let now_ms = self.clock.now_ms();
-        if self.presence.is_due(now_ms) {
+        let is_due = self.presence.is_due(now_ms);
+        if std::mem::take(&mut self.is_to_close) || is_due {
             self.socket.close(1000, "the call is handed over").await;
+        }
+        if is_due {
             self.outbox.clear();
             self.presence = Presence::Away(now_ms);
         }
@@ -108,6 +112,7 @@ impl LineSocket<'_> {
         self.socket = socket;
         self.line = Box::new(CarrierLine(codec));
         self.outbox.clear();
+        self.is_to_close = false;
         self.presence = Presence::Returning(silent_until_ms);
     }
 }

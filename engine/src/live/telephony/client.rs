@@ -12,6 +12,15 @@ use crate::services::Services;
 
 /// Sends a request once: only the caller knows whether a retry is safe.
 pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, HttpError> {
+    send_within(services, outgoing, CARRIER_DEADLINE_MS).await
+}
+
+/// The same with another deadline.
+pub async fn send_within(
+    services: &Services,
+    outgoing: Outgoing,
+    deadline_ms: u64,
+) -> Result<HttpReply, HttpError> {
     let Outgoing { method, url, authorization, content_type, body } = outgoing;
     let secret = match &authorization {
         Authorization::Basic { password: secret, .. } | Authorization::Bearer(secret) => Some(secret.clone()),
@@ -28,7 +37,7 @@ pub async fn send(services: &Services, outgoing: Outgoing) -> Result<HttpReply, 
         url,
         headers,
         body,
-        deadline_ms: CARRIER_DEADLINE_MS,
+        deadline_ms,
         response_bytes_max: CARRIER_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
     };

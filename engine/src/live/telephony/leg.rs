@@ -214,7 +214,8 @@ impl Leg {
     pub fn begin_to_ring(&mut self, now: Timestamp, reserved: Option<Reservation>) {
         self.facts.rings_until_ms = Some(now.ms() + PHONE_TRANSFER_RING_MS);
         self.facts.reserved = reserved;
-        self.facts.untaken = None;
+        // What an earlier line is said to have cost is not what this one costs.
+        (self.facts.untaken, self.facts.other_billed) = (None, None);
     }
 
     /// Somebody has taken the call.

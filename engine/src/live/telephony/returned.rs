@@ -169,23 +169,24 @@ fn caller_hung_up(leg: &mut Leg, now: Timestamp) {
 
 /// The document that connects the caller to another media socket.
 fn connect(services: &Services, carrier: &dyn Carrier, leg: &Leg, our_number: &str) -> Result<Reply, Fault> {
-    with_socket(services, leg, our_number, |call| carrier.answer(call))
+    with_socket(services, leg, (our_number, 0), |call| carrier.answer(call))
 }
 
-/// The command that does; `None` where the carrier asks for a document.
+/// The command that does; `None` where the carrier asks for a document. Commands with the same number are one to the carrier.
 pub(crate) fn command(
     services: &Services,
     carrier: &dyn Carrier,
     leg: &Leg,
+    number: u32,
 ) -> Result<Option<Outgoing>, Fault> {
-    with_socket(services, leg, "", |call| carrier.reconnect(call))
+    with_socket(services, leg, ("", number), |call| carrier.reconnect(call))
 }
 
 /// What the carrier is sent to open the media socket of this visit.
 fn with_socket<T>(
     services: &Services,
     leg: &Leg,
-    our_number: &str,
+    (our_number, number): (&str, u32),
     send: impl FnOnce(&Connect<'_>) -> T,
 ) -> Result<T, Fault> {
     let visit = leg.facts.returns;
@@ -199,7 +200,7 @@ fn with_socket<T>(
         our_number,
         media_url: &format!("{base}/media/{token}"),
         status_url: &urls.status,
-        command_id: &command_id(&leg.call_id, &format!("back {visit}")),
+        command_id: &command_id(&leg.call_id, &format!("back {visit} {number}")),
         now_ms: services.ports().clock.now_ms(),
         max_seconds: u32::try_from(leg.max_seconds).unwrap_or_default(),
     }))

@@ -34,22 +34,42 @@ pub(super) async fn since(context: &mut Context, subject: &Subject, seen: &Seen)
     }
 }
 
-/// The id that a client says it has; 0 if the call has not got so far: it is the id of another one.
+/// The id that a client says it has; 0 if what it follows is in progress and has not got so far: it is the id of another one.
+/// What has ended is compared as it is read.
 pub(super) async fn known(context: &mut Context, subject: &Subject, after: i64) -> Result<i64, Fault> {
-    if after <= CHANGE_ZERO {
+    if after <= 0 {
         return Ok(after);
     }
-    let (call, followed): (&str, &str) = match subject {
-        Subject::Call(id) => (":followed", id),
-        Subject::Run(id) => (CALL_OF_RUN, id),
+    let (select, followed): (_, &str) = match subject {
+        Subject::Call(id) => {
+            let so_far = format!("{CHANGE_ZERO} + {}", changes_of("c.id"));
+            let select = format!(
+                "SELECT 1 AS is_behind FROM calls AS c WHERE c.workspace_id = :ws AND c.id = :followed AND c.status <> 'ended'
+                 AND :after > CASE c.status WHEN 'queued' THEN 1 WHEN 'ringing' THEN 2 ELSE {so_far} END"
+            );
+            (select, id)
+        }
+        Subject::Run(id) => {
+            // A run in progress is the second status.
+            let so_far = format!(
+                "MAX(2, {} + {CHANGE_ZERO} - (NOT {}))",
+                changes_of("r.call_id"),
+                changes_of("r.call_id")
+            );
+            let select = format!(
+                "SELECT 1 AS is_behind FROM runs AS r WHERE r.workspace_id = :ws AND r.id = :followed
+                 AND r.status IN ('queued', 'running') AND :after > CASE r.status WHEN 'queued' THEN 1 ELSE {so_far} END"
+            );
+            (select, id)
+        }
     };
-    let select = format!(
-        "SELECT 1 AS is_known FROM live_calls WHERE workspace_id = :ws AND call_id = {call} AND changes >= :after
-         UNION ALL SELECT 1 FROM calls WHERE workspace_id = :ws AND id = {call} AND status = 'ended'"
-    );
-    let [known] = context.read_each([sql!(select, followed = followed, after = after - CHANGE_ZERO)]).await?;
-    // What has ended is compared as it is read.
-    Ok(if known.first().is_some() { after } else { 0 })
+    let [behind] = context.read_each([sql!(select, followed = followed, after = after)]).await?;
+    Ok(if behind.first().is_some() { 0 } else { after })
+}
+
+/// How many changes the journal of the call with this id has.
+fn changes_of(call: &str) -> String {
+    format!("COALESCE((SELECT changes FROM live_calls WHERE workspace_id = :ws AND call_id = {call}), 0)")
 }
 
 /// The call of the run that is followed.
@@ -127,6 +147,7 @@ fn in_progress(id_of_status: i64, status: String, changes: &Rows, seen: &Seen) -
 fn after_end(call: Option<Row<'_>>, ended: String, seen: &Seen) -> Result<Found, Fault> {
     let mut stored: Vec<(&str, Box<RawValue>)> = Vec::new();
     let mut id = CHANGE_ZERO;
+    let has_call = call.is_some();
     if let Some(call) = call {
         id += call.optional_integer("changes")?.unwrap_or(0);
         for (kind, column) in [(TRANSCRIPT, "transcript"), (TURN, "turns")] {
@@ -135,8 +156,8 @@ fn after_end(call: Option<Row<'_>>, ended: String, seen: &Seen) -> Result<Found,
         }
     }
     let last = id + stored.len() as i64 + 1;
-    // An id beyond the last one is that of another call.
-    let after = if seen.after > last { 0 } else { seen.after };
+    // An id beyond the last one is that of another call; of one that was deleted, everything has been seen.
+    let after = if has_call && seen.after > last { 0 } else { seen.after };
     let mut found = Found { is_over: true, ..Found::default() };
     for (kind, content) in stored {
         id += 1;
