@@ -2,10 +2,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::base::api_key::ApiKey;
+use crate::base::hash::sha256_hex;
 use crate::base::limits::{
-    APOLOGY_CHARS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, LATE_PERCENT_DEFAULT, MEMORY_MB_DEFAULT,
-    MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
+    APOLOGY_CHARS_MAX, ARCHIVE_DAYS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, LATE_PERCENT_DEFAULT,
+    MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
 };
 use crate::base::setting::{Secret, SettingError};
 use crate::carriers::{self, Carriers};
@@ -36,6 +39,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_ALLOW_PRIVATE_TARGETS",
     "SIDETONE_TRUSTED_PROXIES",
     "SIDETONE_MEMORY_MB",
+    ARCHIVE_DAYS,
     LATE_PERCENT,
     "SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD",
     "SIDETONE_RUNS_AT_ONCE",
@@ -46,6 +50,7 @@ pub const SETTINGS: &[&str] = &[
     SMTP_URL,
     SIGN_UP,
     OPERATOR_KEY,
+    METRICS_TOKEN,
     "SIDETONE_GOOGLE_CLIENT_ID",
     "SIDETONE_GOOGLE_CLIENT_SECRET",
     "SIDETONE_GOOGLE_ISSUER",
@@ -54,8 +59,16 @@ pub const SETTINGS: &[&str] = &[
 /// How many timers may be late while further conversations begin.
 const LATE_PERCENT: &str = "SIDETONE_LATE_PERCENT";
 
+/// After how many days transcripts go to the storage of blobs.
+const ARCHIVE_DAYS: &str = "SIDETONE_ARCHIVE_DAYS";
+
 /// The key of whoever runs the service.
 pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
+
+/// What whoever reads the metrics sends.
+const METRICS_TOKEN: &str = "SIDETONE_METRICS_TOKEN";
+/// The shortest such token, in bytes.
+const METRICS_TOKEN_BYTES_MIN: usize = 16;
 
 /// Said on the telephone when the assistant's model fails.
 const DEFAULT_APOLOGY: &str = "I am sorry, I have a technical problem. Please call again later.";
@@ -87,11 +100,13 @@ pub struct Config {
     /// The operator's accounts with telephone carriers.
     pub carriers: Carriers,
     /// Proxies whose `X-Forwarded-For` header is trusted.
-    pub trusted_proxies: Vec<IpAddr>,
+    pub trusted_proxies: Vec<IpNet>,
     /// The memory that conversations may use together. A host that can measure the machine sets the default.
     pub memory_bytes: u64,
     /// Percentage of the process's timers that may be late, before no further conversation with audio begins; 100 for no limit.
     pub late_percent: u64,
+    /// After how many days the transcript of an ended call goes to the storage of blobs; `None`: never.
+    pub archive_days: Option<i64>,
     /// How the dashboard sends mails; `None`: what they would say goes to the log.
     pub mail: Option<MailSettings>,
     /// Where people sign in to the dashboard besides by e-mail.
@@ -100,6 +115,8 @@ pub struct Config {
     pub sign_up: SignUp,
     /// SHA-256 of the key that makes links to sign the operator in; `None`: only the command line makes them.
     pub operator_hash: Option<String>,
+    /// SHA-256 of the token for the page with metrics; `None`: only this machine reads it.
+    pub metrics_hash: Option<String>,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
 }
@@ -145,17 +162,7 @@ pub struct Ceilings {
 
 impl Ceilings {
     fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
-        let number = |name: &'static str, least: i64, most: i64| {
-            let wrong = |text: &str| SettingError {
-                name,
-                message: format!("must be a whole number from {least} to {most}, not `{text}`"),
-            };
-            let read = |text: String| match text.trim().parse::<i64>() {
-                Ok(value) if (least..=most).contains(&value) => Ok(value),
-                _ => Err(wrong(&text)),
-            };
-            get(name).map(read).transpose()
-        };
+        let number = |name, least, most| whole_number(name, get(name), least, most);
         let (runs, calls) = (RUNS_AT_ONCE_MAX.cast_signed(), CALLS_AT_ONCE_MAX.cast_signed());
         Ok(Self {
             monthly_spend_limit_microusd: number("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", 0, INTEGER_MAX)?,
@@ -215,10 +222,12 @@ impl Config {
             trusted_proxies: proxies(get("SIDETONE_TRUSTED_PROXIES"))?,
             memory_bytes: memory_bytes(get("SIDETONE_MEMORY_MB"))?,
             late_percent: late_percent(get(LATE_PERCENT))?,
+            archive_days: whole_number(ARCHIVE_DAYS, get(ARCHIVE_DAYS), 1, ARCHIVE_DAYS_MAX)?,
             mail: MailSettings::from_settings(get)?,
             google: OpenIdSettings::from_settings(get)?,
             sign_up: SignUp::from_setting(get(SIGN_UP))?,
             operator_hash: operator_hash(get(OPERATOR_KEY))?,
+            metrics_hash: metrics_hash(get(METRICS_TOKEN))?,
             ceilings,
         })
     }
@@ -226,25 +235,46 @@ impl Config {
     /// What a host logs at the start: settings that are set and not known, which are likely misspelled, and settings
     /// that are dangerous. `names` are those of everything that is set, `own` the settings that only the host reads.
     pub fn warnings(&self, names: impl Iterator<Item = String>, own: &[&str]) -> Vec<String> {
-        let is_known = |name: &str| {
-            [SETTINGS, carriers::SETTINGS, speech_settings::SETTINGS, own, CLIENT_VARIABLES]
-                .iter()
-                .any(|known| known.contains(&name))
-        };
-        let unknown = names.filter(|name| name.starts_with("SIDETONE_") && !is_known(name));
+        let names: Vec<String> = names.collect();
+        let unknown = self.unknown_settings(names.iter().map(String::as_str), own);
         let mut warnings: Vec<String> = unknown
             .map(|name| format!("{name} is not a setting of this version; check its spelling"))
             .collect();
+        warnings.extend(self.dangers());
+        warnings
+    }
+
+    /// Every setting, with those that only the host reads.
+    pub fn known_settings<'a>(own: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+        let ours = [SETTINGS, carriers::SETTINGS, speech_settings::SETTINGS];
+        ours.into_iter().flatten().chain(own).copied()
+    }
+
+    /// Those of these names that nothing reads.
+    pub fn unknown_settings<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+        own: &'a [&'a str],
+    ) -> impl Iterator<Item = &'a str> {
+        let is_known = |name: &str| {
+            CLIENT_VARIABLES.contains(&name) || Self::known_settings(own).any(|known| known == name)
+        };
+        names.filter(move |name| name.starts_with("SIDETONE_") && !is_known(name))
+    }
+
+    /// What is dangerous about the settings.
+    pub fn dangers(&self) -> Vec<String> {
+        let mut dangers = Vec::new();
         if self.allow_private_targets {
-            warnings.push(
+            dangers.push(
                 "SIDETONE_ALLOW_PRIVATE_TARGETS is on: tools and webhooks may point anywhere; for development only"
                     .to_owned(),
             );
         }
         if self.ceilings.monthly_spend_limit_microusd.is_some() {
-            warnings.extend(self.limit_warnings());
+            dangers.extend(self.limit_warnings());
         }
-        warnings
+        dangers
     }
 
     /// For what a spending limit does not hold.
@@ -274,6 +304,22 @@ fn speech_servers(
         };
         Some((name.clone(), provider))
     })
+}
+
+fn whole_number(
+    name: &'static str,
+    text: Option<String>,
+    least: i64,
+    most: i64,
+) -> Result<Option<i64>, SettingError> {
+    let read = |text: String| match text.trim().parse::<i64>() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(SettingError {
+            name,
+            message: format!("must be a whole number from {least} to {most}, not `{text}`"),
+        }),
+    };
+    text.map(read).transpose()
 }
 
 fn apology(text: Option<String>) -> Result<String, SettingError> {
@@ -337,6 +383,16 @@ fn operator_hash(key: Option<String>) -> Result<Option<String>, SettingError> {
     ApiKey::parse(text.trim()).map(|key| Some(key.sha256_hex())).ok_or_else(wrong)
 }
 
+fn metrics_hash(token: Option<String>) -> Result<Option<String>, SettingError> {
+    let Some(token) = token else { return Ok(None) };
+    let token = token.trim();
+    if token.len() < METRICS_TOKEN_BYTES_MIN {
+        let message = format!("needs at least {METRICS_TOKEN_BYTES_MIN} bytes");
+        return Err(SettingError { name: METRICS_TOKEN, message });
+    }
+    Ok(Some(sha256_hex(token.as_bytes())))
+}
+
 fn switch(value: Option<String>) -> Result<bool, SettingError> {
     match value.as_deref() {
         None | Some("0" | "false") => Ok(false),
@@ -365,18 +421,29 @@ fn late_percent(value: Option<String>) -> Result<u64, SettingError> {
     percent.ok_or_else(|| SettingError { name: LATE_PERCENT, message: message() })
 }
 
-fn proxies(list: Option<String>) -> Result<Vec<IpAddr>, SettingError> {
+/// Addresses and networks (`10.0.0.0/8`).
+fn proxies(list: Option<String>) -> Result<Vec<IpNet>, SettingError> {
     list.unwrap_or_default()
         .split(',')
         .map(str::trim)
         .filter(|text| !text.is_empty())
         .map(|text| {
-            text.parse::<IpAddr>().map(|address| address.to_canonical()).map_err(|_| SettingError {
+            network(text).ok_or_else(|| SettingError {
                 name: "SIDETONE_TRUSTED_PROXIES",
-                message: format!("`{text}` is not an IP address"),
+                message: format!(
+                    "`{text}` is not an IP address such as 10.0.0.7 or a network such as 10.0.0.0/8; names of hosts are not \
+                     looked up"
+                ),
             })
         })
         .collect()
+}
+
+fn network(text: &str) -> Option<IpNet> {
+    match text.split_once('/') {
+        Some((address, bits)) => IpNet::new(address.parse().ok()?, bits.parse().ok()?).ok(),
+        None => text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical())),
+    }
 }
 
 #[cfg(test)]
@@ -408,12 +475,14 @@ mod tests {
             ("SIDETONE_SECRET", "short"),
             ("SIDETONE_BOOTSTRAP_KEYS", "sidetone_nope"),
             ("SIDETONE_OPERATOR_KEY", "sidetone_nope"),
+            ("SIDETONE_METRICS_TOKEN", "short"),
             ("SIDETONE_DEFAULT_MODEL", "gpt"),
             ("SIDETONE_DEFAULT_VOICE", "nobody/alloy"),
             ("SIDETONE_PROVIDERS", "{"),
             ("SIDETONE_PROVIDERS", r#"{"builtin": {"base_url": "https://a.example"}}"#),
             ("SIDETONE_ALLOW_PRIVATE_TARGETS", "yes"),
             ("SIDETONE_TRUSTED_PROXIES", "proxy.example"),
+            ("SIDETONE_TRUSTED_PROXIES", "10.0.0.0/33"),
             ("SIDETONE_MEMORY_MB", "23"),
             ("SIDETONE_MEMORY_MB", "half"),
             ("SIDETONE_LATE_PERCENT", "101"),

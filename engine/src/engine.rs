@@ -16,8 +16,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
+use serde_json::{Map, Value};
 
+use crate::base::ids::WorkspaceId;
 use crate::base::limits::{CALL_JOBS_AT_ONCE, SIGN_IN_MS};
+use crate::carriers::CarrierName;
 use crate::config::Config;
 use crate::dashboard;
 use crate::interfaces::Interfaces;
@@ -25,15 +28,21 @@ use crate::interfaces::api::Api;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host;
 use crate::interfaces::mounted::sign_in_link;
+use crate::interfaces::operator;
 use crate::jobs::{Invocation, QueueWorker};
-use crate::ports::{JobQueue, Ports};
+use crate::live::telephony;
+use crate::ports::{HttpError, HttpReply, JobQueue, Ports};
 use crate::services::Services;
+use crate::storage::archives::CheckedArchives;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
+use crate::storage::recordings::CheckedRecordings;
 use crate::storage::workspaces::NewWorkspace;
 
+pub use crate::storage::workspaces::{ListedKey, ListedWorkspace, Part};
+
 pub use crate::interfaces::host::{
-    Admission, BlobResponse, BodyFailure, BodyTooLarge, EventsResponse, FinalResponse, LogRecord,
+    Admission, BlobResponse, BodyFailure, BodyMemory, BodyTooLarge, EventsResponse, FinalResponse, LogRecord,
     PendingRequest, PendingSocket, PreparedResponse, RequestTrace, Room, SocketAdmission,
 };
 
@@ -125,6 +134,17 @@ impl Engine {
         self.services().accept_secret().await
     }
 
+    /// Compares the next recordings with the storage of blobs, `after` the id that the last answer ends with; `""` at first.
+    pub async fn check_recordings(&self, after: &str) -> Result<CheckedRecordings, Fault> {
+        self.services().check_recordings(after).await
+    }
+
+    /// Compares the next archived transcripts with the storage of blobs, `after` the place that the last answer ends with; 0 at
+    /// first.
+    pub async fn check_archives(&self, after: i64) -> Result<CheckedArchives, Fault> {
+        self.services().check_archives(after).await
+    }
+
     /// The jobs to run after hints have arrived. Each hint names its queue ([`JobQueue::as_str`]); `None` is an
     /// unreadable hint. `owner` identifies the process in leases.
     pub fn jobs_of_hints<'a>(
@@ -169,6 +189,47 @@ impl Engine {
     /// Creates a key for the workspace with this id or name, for the operator.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
         self.services().create_key(workspace).await
+    }
+
+    /// The workspace with this id, or with this name if only one has it.
+    pub async fn find_workspace(&self, workspace: &str) -> Result<WorkspaceId, Fault> {
+        self.services().find_workspace(workspace).await
+    }
+
+    /// The next workspaces, oldest first, `after` what the last part ended with; `""` at first.
+    pub async fn workspaces(&self, after: &str) -> Result<Part<ListedWorkspace>, Fault> {
+        self.services().list_workspaces(after).await
+    }
+
+    /// The next API keys that are not revoked, of one workspace or of all, in the same way.
+    pub async fn keys(&self, workspace: Option<&WorkspaceId>, after: &str) -> Result<Part<ListedKey>, Fault> {
+        self.services().list_keys(workspace, after).await
+    }
+
+    /// The API keys that are not revoked with this id, this SHA-256 or these last four characters; of many, the first.
+    pub async fn find_keys(&self, named: &str) -> Result<Vec<ListedKey>, Fault> {
+        self.services().find_keys(named).await
+    }
+
+    /// Runs an operation in a workspace for the operator at the command line, who needs no key: checked and recorded as over
+    /// REST. Returns the response's body; null if it has none.
+    pub async fn operate(
+        &self,
+        workspace: &WorkspaceId,
+        operation: &str,
+        path: Vec<String>,
+        body: Option<Map<String, Value>>,
+    ) -> Result<Value, Fault> {
+        operator::run(&self.api, workspace, operation, path, body).await
+    }
+
+    /// Asks a carrier something harmless with the operator's credentials; a carrier without any is an error.
+    pub async fn ask_carrier(&self, name: CarrierName) -> Result<HttpReply, HttpError> {
+        let services = self.services();
+        let carrier = services.config().carriers.get(name);
+        let carrier = carrier.ok_or_else(|| HttpError::Failed("it is not configured".to_owned()))?;
+        let id = telephony::leg::command_id(&services.new_id(), "ask");
+        telephony::client::send(services, carrier.ask(&id, services.now().ms())).await
     }
 
     /// A link that signs the operator in to the dashboard, once, within [`SIGN_IN_MS`]. It replaces an earlier one.

@@ -8,9 +8,10 @@ use crate::base::ids::{Id, Ids, WorkspaceId};
 use crate::base::lateness::Lateness;
 use crate::base::limits::{
     FOLLOWERS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT,
-    TOOL_TESTS_MAX,
+    STARTS_BYTES_MAX, TOOL_TESTS_MAX,
 };
 use crate::base::shared_cache::SharedCache;
+use crate::base::stopping::Stopping;
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::models::AssistantInUse;
@@ -30,8 +31,10 @@ struct Inner {
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
     tool_tests: SharedPool<WorkspaceId>,
+    starts: SharedPool<WorkspaceId>,
     lateness: Lateness,
     followers: SharedPool<WorkspaceId>,
+    stopping: Stopping,
     assistants: AssistantsInUse,
     fetched: Fetched,
 }
@@ -51,8 +54,10 @@ impl Services {
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
             tool_tests: SharedPool::new(FairPool::for_one_holder(TOOL_TESTS_MAX)),
+            starts: SharedPool::new(FairPool::new(STARTS_BYTES_MAX)),
             lateness: Lateness::default(),
             followers: SharedPool::new(FairPool::new(FOLLOWERS_MAX)),
+            stopping: Stopping::default(),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
         };
@@ -124,9 +129,24 @@ impl Services {
         &self.inner.tool_tests
     }
 
+    /// The memory of this process for what starts of runs have read, in bytes.
+    pub(crate) fn starts(&self) -> &SharedPool<WorkspaceId> {
+        &self.inner.starts
+    }
+
     /// The places for clients that follow calls and runs of this process.
     pub(crate) fn followers(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.followers
+    }
+
+    /// A host that stops tells it as soon as it takes no more requests: reads that wait for an end are answered then.
+    pub fn begin_to_stop(&self) {
+        self.inner.stopping.begin();
+    }
+
+    /// Whether this process stops.
+    pub(crate) fn stopping(&self) -> &Stopping {
+        &self.inner.stopping
     }
 
     /// The assistants that conversations use now.

@@ -407,7 +407,7 @@ fn a_voice_run_under_way_has_no_line_of_time() {
     let page = page_at("/dashboard/simulations/runs/{id}");
     assert!(render(page, &case).contains("class=\"trace\""));
     case["answers"][0]["status"] = "running".into();
-    case["answers"][0]["transcript"] = json!([]);
+    case["answers"][0]["call"]["transcript"] = json!([]);
     let html = render(page, &case);
     assert!(
         !html.contains("class=\"trace\"") && html.contains("The transcript comes when the run ends."),

@@ -1,7 +1,9 @@
 //! The offline judge against criteria and transcripts with the verdict that a careful reader gives. It must never pass what a
 //! reader does not pass, and never fail what a reader does not fail; it may leave open what a reader decides.
 //!
-//! `judge/corpus.txt` was written before the judge, `judge/held_out.txt` after it, `judge/traps.txt` to deceive it.
+//! `judge/corpus.txt` was written before the judge, `judge/held_out.txt` after it, `judge/traps.txt` to deceive it, and
+//! `judge/strangers.txt` has what strangers found, and more of the same kinds; `judge/hostile.txt` has sentences around a value
+//! that do not affirm it, and writings that hide it.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -27,6 +29,16 @@ fn the_judge_passes_nothing_false_of_what_it_was_not_written_for() {
 #[test]
 fn the_judge_is_not_deceived() {
     agrees("traps.txt", 60);
+}
+
+#[test]
+fn the_judge_knows_other_writings_or_leaves_them_open() {
+    agrees("strangers.txt", 390);
+}
+
+#[test]
+fn the_judge_passes_no_hostile_line() {
+    agrees("hostile.txt", 500);
 }
 
 struct Case {
@@ -69,8 +81,11 @@ fn agrees(file: &str, cases_min: usize) {
         println!("left open: {told}");
     }
     assert!(false_passes.is_empty() && false_fails.is_empty(), "{false_passes:#?}\n{false_fails:#?}");
-    // Of the traps, it may leave open what it likes.
-    assert!(percent >= 850 || file == "traps.txt", "the judge leaves too much open");
+    // It may leave open what it likes of what was made to deceive it.
+    assert!(
+        percent >= 850 || matches!(file, "traps.txt" | "strangers.txt" | "hostile.txt"),
+        "the judge leaves too much open"
+    );
 }
 
 fn decide(case: &Case) -> (Option<bool>, String) {
@@ -118,6 +133,7 @@ fn cases(file: &str) -> Vec<Case> {
 
 fn row(index: usize, part: &str) -> TranscriptRow {
     let (who, said) = part.split_once(": ").unwrap();
+    let said = &unescaped(said);
     let role = match who {
         "A" => TranscriptRole::Assistant,
         "U" => TranscriptRole::User,
@@ -131,4 +147,16 @@ fn row(index: usize, part: &str) -> TranscriptRow {
     row.intended_text = row.interrupted.then(|| format!("{heard}{rest}"));
     row.is_error = (role == TranscriptRole::ToolResult).then_some(who == "X");
     row
+}
+
+/// With the characters that `\u{…}` stands for.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let mut out = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('}').unwrap();
+        out.extend(char::from_u32(u32::from_str_radix(code, 16).unwrap()));
+        out.push_str(rest);
+    }
+    out
 }

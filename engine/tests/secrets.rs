@@ -12,6 +12,9 @@ use regex::Regex;
 const NO_SECRETS: &[(&str, &str)] = &[
     // The Idempotency-Key that a client has chosen.
     ("Idempotency", "key"),
+    ("Extras", "key"),
+    // The name of a field.
+    ("Reference", "key"),
     ("Check", "public_key"),
     // Keys of a telephone.
     ("Input", "keys"),

@@ -1,12 +1,33 @@
 //! The data folder: the database, the recordings, the server secret, and a lock against a second server.
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sidetone_engine::base::hash::sha256_hex;
 
 /// Minimum length of the secret; a shorter file was not written by Sidetone.
 const SECRET_BYTES_MIN: usize = 16;
+
+/// The file that a server holds locked.
+const LOCK: &str = "lock";
+/// How often a server tries to get it: commands look at it, too.
+const LOCK_ATTEMPTS: u32 = 5;
+/// The pause between attempts.
+const LOCK_WAIT: Duration = Duration::from_millis(50);
+
+/// A server that runs on a data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Server {
+    /// Its process; `None` if it does not say so.
+    pub process: Option<u32>,
+}
+
+fn process_in(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
 
 /// A data folder.
 #[derive(Debug, Clone)]
@@ -30,7 +51,12 @@ impl DataFolder {
 
     /// The database file.
     pub fn database(&self) -> PathBuf {
-        self.path.join("sidetone.db")
+        Self::database_of(&self.path)
+    }
+
+    /// The database file of a data folder.
+    pub fn database_of(folder: &Path) -> PathBuf {
+        folder.join("sidetone.db")
     }
 
     /// The path of the folder.
@@ -38,16 +64,45 @@ impl DataFolder {
         &self.path
     }
 
-    /// Locks the folder against other servers until the returned file is dropped.
+    /// Locks the folder against other servers until the returned file is dropped, and writes this process's id into it.
     pub fn lock(&self) -> io::Result<File> {
-        let file = private().create(true).truncate(false).write(true).open(self.path.join("lock"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(io::Error::new(
-                io::ErrorKind::WouldBlock,
-                format!("another sidetone is serving {}; stop it first", self.path.display()),
-            )),
-            Err(TryLockError::Error(error)) => Err(error),
+        let path = self.path.join(LOCK);
+        let mut file = private().create(true).truncate(false).read(true).write(true).open(&path)?;
+        for attempt in 1..=LOCK_ATTEMPTS {
+            match file.try_lock() {
+                Ok(()) => break,
+                // Or a command only looks whether there is a server.
+                Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_WAIT),
+                Err(TryLockError::WouldBlock) => {
+                    let process =
+                        process_in(&mut file).map_or_else(String::new, |id| format!(" (process {id})"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::WouldBlock,
+                        format!(
+                            "SIDETONE_DATA: another sidetone{process} is serving {}; stop it first, or choose another folder",
+                            self.path.display()
+                        ),
+                    ));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        file.set_len(0)?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(file)
+    }
+
+    /// The server that runs on this folder.
+    pub fn server(&self) -> Option<Server> {
+        Self::server_of(&self.path)
+    }
+
+    /// The server that runs on the folder with this path, whether it exists or not.
+    pub fn server_of(path: &Path) -> Option<Server> {
+        let mut file = File::open(path.join(LOCK)).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Some(Server { process: process_in(&mut file) }),
+            Ok(()) | Err(TryLockError::Error(_)) => None,
         }
     }
 

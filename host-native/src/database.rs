@@ -15,12 +15,20 @@ use std::time::Duration;
 use sidetone_engine::base::limits::LONG_READ_MS;
 use sidetone_engine::ports::statement::{Rows, Statement, long_read_of};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
+use sidetone_engine::storage::migrations::MIGRATIONS;
 
 use crate::data;
+use crate::metrics::Metrics;
 use connection::Session;
 use readers::Readers;
 use reserve::Reserve;
+pub use reserve::Reserved;
 use writer::Writer;
+
+/// Changes that wait to be written, and their bytes.
+#[cfg(test)]
+pub(crate) const WAITING_CHANGES_MAX: (u64, u64) =
+    (waiting_writes::WAITING_MAX, waiting_writes::WAITING_BYTES_MAX);
 
 /// A database file.
 pub struct Sqlite {
@@ -47,6 +55,11 @@ impl std::fmt::Display for OpenError {
                 f,
                 "the database was written by a newer Sidetone (it has step {step}); run that version, or restore a backup"
             ),
+            Self::Sqlite(error) if is_damaged(error) => write!(
+                f,
+                "the database is damaged ({error}); keep the folder, set SIDETONE_DATA to a new one and run `sidetone \
+                 restore` with your last backup"
+            ),
             Self::Sqlite(error) => write!(f, "the database cannot be used: {error}"),
             Self::File(error) => write!(f, "the database cannot be written: {error}"),
         }
@@ -54,6 +67,11 @@ impl std::fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+fn is_damaged(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+}
 
 impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> Self {
@@ -71,6 +89,11 @@ impl Sqlite {
     /// Opens the file, creates it if it does not exist, and applies missing migrations. `reserve_bytes` of disk space are
     /// kept for deletes.
     pub fn open(path: &Path, reserve_bytes: u64) -> Result<Self, OpenError> {
+        Self::open_measured(path, Reserved::Kept(reserve_bytes), Arc::default())
+    }
+
+    /// The same, with its transactions measured in `metrics`.
+    pub fn open_measured(path: &Path, reserved: Reserved, metrics: Arc<Metrics>) -> Result<Self, OpenError> {
         // SQLite creates its other files with the mode of this one.
         match data::private().create_new(true).write(true).open(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
@@ -80,9 +103,17 @@ impl Sqlite {
         migrate::migrate(session.connection())?;
         settle(path, &mut session)?;
         let readers = Readers::open(path, Duration::from_millis(LONG_READ_MS))?;
-        let reserve = Reserve::open(path, reserve_bytes);
-        let writer = Writer::start(session, reserve.clone());
+        let reserve = Reserve::open(path, reserved);
+        let writer = Writer::start(session, reserve.clone(), metrics);
         Ok(Self { readers, writer, reserve })
+    }
+
+    /// Whether this version would change the schema of the file.
+    pub fn is_earlier(path: &Path) -> Result<bool, OpenError> {
+        let mut session = connection::open_reader(path)?;
+        let applied: i64 =
+            session.connection().query_row("SELECT COUNT(*) FROM migrations", [], |row| row.get(0))?;
+        Ok(usize::try_from(applied).unwrap_or(0) < MIGRATIONS.len())
     }
 
     /// Copies a consistent snapshot of the database to `target`, also while it is in use. The file gets its final name

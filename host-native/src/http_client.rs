@@ -1,10 +1,11 @@
 //! Outgoing HTTP with reqwest and rustls, with the platform's root certificates (and `SSL_CERT_FILE`). No redirects, no
 //! proxy, no cookies. Requests to users' URLs never connect to a private address, whatever the name resolves to.
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use hickory_resolver::TokioResolver;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
@@ -13,13 +14,18 @@ use sidetone_engine::base::targets::{is_public_address, names_private_address};
 use sidetone_engine::ports::{BoxFuture, Egress, Http, HttpError, HttpReply, HttpRequest, HttpStream};
 use tokio::net::lookup_host;
 
+use crate::metrics::Metrics;
 use crate::open_files::{Outgoing, OutgoingPlace};
+use crate::outside::{Exchange, causes};
 
 /// One client for each [`Egress`] class.
 pub struct HttpClient {
     public: Client,
     operator: Client,
     outgoing: Outgoing,
+    metrics: Arc<Metrics>,
+    /// Whether errors name their causes, such as a certificate that has expired: for operators, not for users.
+    explains: bool,
 }
 
 impl HttpClient {
@@ -31,7 +37,18 @@ impl HttpClient {
         let builder = || Client::builder().redirect(Policy::none()).no_proxy();
         // Users name any number of servers; the operator's are few, so what is kept for them is used again.
         let public = builder().dns_resolver(PublicOnly::new()).pool_max_idle_per_host(kept).build()?;
-        Ok(Self { public, operator: builder().build()?, outgoing })
+        Ok(Self { public, operator: builder().build()?, outgoing, metrics: Arc::default(), explains: false })
+    }
+
+    /// Counts and measures its requests in `metrics`.
+    pub fn measured(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// The same, with errors that name their causes.
+    #[must_use]
+    pub fn explaining(self) -> Self {
+        Self { explains: true, ..self }
     }
 
     /// The response, whose body is not read yet, and the place of the request.
@@ -52,13 +69,27 @@ impl HttpClient {
         for (name, value) in request.headers {
             outgoing = outgoing.header(name, value);
         }
-        Ok((outgoing.send().await.map_err(failed)?, place))
+        Ok((outgoing.send().await.map_err(|error| failed(error, self.explains))?, place))
+    }
+
+    fn observe(&self, request: &HttpRequest) -> Exchange {
+        Exchange::begin(&self.metrics, &request.party, request.method, &request.url)
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpReply, HttpError> {
+        let mut seen = self.observe(&request);
+        let reply = self.receive(request, &mut seen).await;
+        if let Err(error) = &reply {
+            seen.failed(error);
+        }
+        reply
+    }
+
+    async fn receive(&self, request: HttpRequest, seen: &mut Exchange) -> Result<HttpReply, HttpError> {
         let response_bytes_max = request.response_bytes_max;
         let (response, place) = self.begin(request).await?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
+        seen.answered(status);
         let mut pieces =
             Pieces { response, left_bytes: response_bytes_max, is_too_large: false, _place: place };
         let mut body = BytesMut::new();
@@ -70,9 +101,10 @@ impl HttpClient {
     }
 
     async fn begin_stream(&self, request: HttpRequest) -> Result<HttpStream, HttpError> {
-        let response_bytes_max = request.response_bytes_max;
-        let (response, place) = self.begin(request).await?;
+        let (response_bytes_max, mut seen) = (request.response_bytes_max, self.observe(&request));
+        let (response, place) = self.begin(request).await.inspect_err(|error| seen.failed(error))?;
         let (status, headers) = (response.status().as_u16(), headers(&response));
+        seen.answered(status);
         let pieces = Pieces { response, left_bytes: response_bytes_max, is_too_large: false, _place: place };
         let head = HttpReply { status, headers: headers.clone(), body: Bytes::new() };
         let body =
@@ -81,6 +113,11 @@ impl HttpClient {
                 None if pieces.is_too_large => Err(HttpError::TooLarge(head)),
                 None => Ok(None),
             });
+        let body = body.inspect(move |piece| {
+            if let Err(error) = piece {
+                seen.failed(error);
+            }
+        });
         Ok(HttpStream { status, headers, body: Box::pin(body) })
     }
 }
@@ -99,7 +136,9 @@ impl Pieces {
         if self.is_too_large {
             return Ok(None);
         }
-        let Some(mut piece) = self.response.chunk().await.map_err(failed)? else { return Ok(None) };
+        let Some(mut piece) = self.response.chunk().await.map_err(|error| failed(error, false))? else {
+            return Ok(None);
+        };
         self.is_too_large = piece.len() > self.left_bytes;
         piece.truncate(self.left_bytes);
         self.left_bytes -= piece.len();
@@ -115,11 +154,17 @@ fn headers(response: &Response) -> Vec<(String, String)> {
         .collect()
 }
 
-fn failed(error: reqwest::Error) -> HttpError {
+fn failed(error: reqwest::Error, explains: bool) -> HttpError {
     match error {
         error if error.is_timeout() => HttpError::Timeout,
         error if is_refusal(&error) => HttpError::Refused,
-        error => HttpError::Failed(error.without_url().to_string()),
+        error if explains => {
+            let error = error.without_url();
+            let all = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+            let last = all.last().map(ToString::to_string).unwrap_or_default();
+            HttpError::Failed(if last.is_empty() { error.to_string() } else { last })
+        }
+        error => HttpError::Failed(causes(error)),
     }
 }
 

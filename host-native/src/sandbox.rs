@@ -137,6 +137,8 @@ impl Sandbox {
             keys: Arc::new(RingKeys),
             live: Arc::new(Homes::new(clock.clone())),
             mailer: None,
+            metrics: None,
+            traces: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
         let created = block_on(engine.create_workspace("sandbox")).expect("a workspace");

@@ -6,6 +6,7 @@ mod limits_page_tests;
 mod one_message;
 mod request;
 mod socket;
+pub mod tls;
 mod watched;
 mod write_timeout;
 
@@ -23,15 +24,19 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use sidetone_engine::base::limits::{
     HEAD_BYTES_MAX, HEAD_READ_MS, RESPONSE_WINDOW_BYTES_MIN, RESPONSE_WINDOW_MS,
 };
-use sidetone_engine::engine::Engine;
+use sidetone_engine::engine::{Engine, LogRecord};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio_rustls::server::TlsStream;
 
-use connections::{Connection, Connections, OpenRequest};
+use connections::{Connection, Connections, Cut, OpenRequest};
+use tls::{Stream, Tls};
 use watched::{Limits, Watched};
 use write_timeout::{ReadingFloor, WriteTimeout};
 
 use crate::fair::Lanes;
+use crate::log;
+use crate::metrics::Metrics;
 use crate::system::cores;
 
 /// A connection is closed after this time without a byte of the next request.
@@ -41,6 +46,8 @@ const READING_FLOOR: ReadingFloor =
     ReadingFloor { bytes: RESPONSE_WINDOW_BYTES_MIN, window: Duration::from_millis(RESPONSE_WINDOW_MS) };
 /// The shortest interval between log entries about connections that cannot be accepted.
 const ACCEPT_LOG_MS: u64 = 1_000;
+/// Of what a stop cuts off, so many have a line of the log each.
+const CUT_LOGGED_MAX: usize = 20;
 
 /// What serving a connection needs besides the connection.
 struct Host {
@@ -49,8 +56,11 @@ struct Host {
     limits: Limits,
     /// Conversations by text compute by turns of their workspaces.
     lanes: Lanes,
+    /// The certificate; `None` for plain HTTP.
+    tls: Option<Arc<Tls>>,
     /// Becomes true when the service is to stop.
     stop: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
 }
 
 /// The threads for requests and conversations. Conversations by text compute on all but two, so that requests find one.
@@ -58,29 +68,45 @@ pub fn threads() -> usize {
     cores() + 2
 }
 
-/// Serves until `stop` becomes true, then finishes the open requests; the caller enforces the grace period.
-pub async fn serve(
-    listener: TcpListener,
-    engine: Engine,
-    stop: watch::Receiver<bool>,
-    connections_max: usize,
-) {
+/// Where the server listens, and within which bounds.
+pub struct Listening {
+    /// Accepts the connections.
+    pub listener: TcpListener,
+    /// Connections at once.
+    pub connections_max: usize,
+    /// How long requests and conversations may go on after the signal to stop.
+    pub grace: Duration,
+    /// The certificate; `None` for plain HTTP.
+    pub tls: Option<Arc<Tls>>,
+}
+
+/// Serves until `stop` becomes true, then finishes what is open within the grace period. What it had to cut off is logged.
+pub async fn serve(listening: Listening, engine: Engine, stop: watch::Receiver<bool>, metrics: Arc<Metrics>) {
     let limits = Limits { head: Duration::from_millis(HEAD_READ_MS), idle: Duration::from_millis(IDLE_MS) };
-    serve_within(listener, engine, stop, connections_max, limits).await;
+    serve_within(listening, engine, stop, limits, metrics).await;
 }
 
 async fn serve_within(
-    listener: TcpListener,
+    listening: Listening,
     engine: Engine,
     mut stop: watch::Receiver<bool>,
-    connections_max: usize,
     limits: Limits,
+    metrics: Arc<Metrics>,
 ) {
+    let Listening { listener, connections_max, grace, tls } = listening;
     let mut http = http1::Builder::new();
     // `Watched` has a time limit of its own for heads.
     http.timer(TokioTimer::new()).header_read_timeout(None);
     http.max_header_size(HEAD_BYTES_MAX).max_buf_size(HEAD_BYTES_MAX);
-    let host = Arc::new(Host { engine, http, limits, lanes: Lanes::start(cores()), stop: stop.clone() });
+    let host = Arc::new(Host {
+        engine,
+        http,
+        limits,
+        lanes: Lanes::start(cores()),
+        tls,
+        stop: stop.clone(),
+        metrics,
+    });
     let connections = Connections::new(connections_max);
     let mut acceptor = Acceptor { listener, connections: connections.clone(), logged: None };
     while !*stop.borrow() {
@@ -93,8 +119,22 @@ async fn serve_within(
         }
     }
     drop(acceptor);
+    host.engine.services().begin_to_stop();
     // Connections and conversations keep their places until they end.
-    connections.all_ended().await;
+    if tokio::time::timeout(grace, connections.all_ended()).await.is_err() {
+        log_cut(&connections.unfinished());
+    }
+}
+
+/// One line for all that is cut off, and one for each of the oldest.
+fn log_cut(cut: &[Cut]) {
+    let conversations = cut.iter().filter(|one| one.is_socket).count();
+    let requests = cut.len() - conversations;
+    tracing::warn!(requests, conversations, "what did not finish in time is cut off");
+    for Cut { address, is_socket, open_ms } in cut.iter().take(CUT_LOGGED_MAX) {
+        let what = if *is_socket { "conversation" } else { "request" };
+        tracing::warn!(%address, open_ms, "a {what} is cut off");
+    }
 }
 
 impl Host {
@@ -113,20 +153,55 @@ impl Host {
             () = stopped(&mut stop) => return,
         }
         // Boxed, so that a silent connection has no memory for it.
-        Box::pin(self.serve_http(stream, connection)).await;
+        let Some(tls) = &self.tls else {
+            let stream = WriteTimeout::new(stream, READING_FLOOR, connection.floor.clone());
+            return Box::pin(self.serve_http(Stream::Plain(stream), connection)).await;
+        };
+        if !tls::is_handshake(first[0]) {
+            return tls::refuse_plain(&stream);
+        }
+        if let Some(stream) = Box::pin(self.shake_hands(tls, stream, &connection, &mut stop)).await {
+            Box::pin(self.serve_http(Stream::Tls(Box::new(stream)), connection)).await;
+        }
     }
 
-    async fn serve_http(self: Arc<Self>, stream: TcpStream, connection: Connection) {
-        let mut stop = self.stop.clone();
+    /// The handshake of TLS, within the bounds of a request's head: its time, and the memory of all that are unfinished, which
+    /// is shared among addresses. Meanwhile the connection is one of those that make room for others.
+    async fn shake_hands(
+        &self,
+        tls: &Tls,
+        stream: TcpStream,
+        connection: &Connection,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<TlsStream<WriteTimeout<TcpStream>>> {
+        let _memory = connection.place().take_head(None, tls::HANDSHAKE_BYTES)?;
+        connection.place().received();
         let stream = WriteTimeout::new(stream, READING_FLOOR, connection.floor.clone());
+        tokio::select! {
+            shaken = tokio::time::timeout(self.limits.head, tls.acceptor().accept(stream)) => shaken.ok()?.ok(),
+            () = connection.closed() => None,
+            () = stopped(stop) => None,
+        }
+    }
+
+    async fn serve_http(self: Arc<Self>, stream: Stream, connection: Connection) {
+        let mut stop = self.stop.clone();
         let stream = Watched::new(stream, connection.place().clone(), self.engine.clone(), self.limits);
         let (http, held) = (self.http.clone(), connection.clone());
+        let metrics = self.metrics.clone();
         let service = service_fn(move |request| {
+            let metrics = metrics.clone();
             let open = connection.begin_request();
             // Boxed: hyper keeps the space for it between requests.
             let answering = Box::pin(request::answer(self.clone(), connection.clone(), request));
+            let started = Instant::now();
             async move {
-                let response = answering.await;
+                let mut response = answering.await;
+                if let Some(record) = response.extensions_mut().remove::<LogRecord>() {
+                    let took = started.elapsed();
+                    metrics.request(&record, took);
+                    log::request(&record, took);
+                }
                 let open = match response.status() {
                     StatusCode::SWITCHING_PROTOCOLS => {
                         open.upgraded();
@@ -266,12 +341,16 @@ mod tests {
             keys: Arc::new(crate::keys::RingKeys),
             live: Arc::new(sidetone_engine::ports::Homes::new(Arc::new(crate::system::SystemClock))),
             mailer: None,
+            metrics: None,
+            traces: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = watch::channel(false);
         let engine = Engine::new(config, ports).unwrap();
-        tokio::spawn(serve_within(listener, engine, stopped, max, limits));
+        let listening =
+            Listening { listener, connections_max: max, grace: Duration::from_secs(8), tls: None };
+        tokio::spawn(serve_within(listening, engine, stopped, limits, Arc::default()));
         (address, stop)
     }
 

@@ -5,8 +5,42 @@ use std::time::Duration;
 
 use sidetone_engine::base::setting::SettingError;
 
+use crate::log::{LOG_FORMAT, LogFormat};
+
 /// Settings that only the native host reads.
-pub const HOST_SETTINGS: &[&str] = &["SIDETONE_LISTEN", "SIDETONE_DATA", "SIDETONE_RESERVE_MB", STOP_SECONDS];
+pub const HOST_SETTINGS: &[&str] =
+    &["SIDETONE_LISTEN", "SIDETONE_DATA", "SIDETONE_RESERVE_MB", LOG_FORMAT, STOP_SECONDS, TLS_CERT, TLS_KEY];
+
+/// The file with the certificate.
+pub const TLS_CERT: &str = "SIDETONE_TLS_CERT";
+/// The file with its key.
+pub const TLS_KEY: &str = "SIDETONE_TLS_KEY";
+
+/// The files of a certificate, both PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and those that lead to a known authority, in this order.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+impl TlsFiles {
+    fn read(cert: Option<String>, key: Option<String>) -> Result<Option<Self>, SettingError> {
+        let lacks = |name: &'static str, other: &str| SettingError {
+            name,
+            message: format!(
+                "is required with {other}: both name files, a certificate and its key, for HTTPS"
+            ),
+        };
+        match (cert, key) {
+            (None, None) => Ok(None),
+            (Some(cert), Some(key)) => Ok(Some(Self { cert: cert.trim().into(), key: key.trim().into() })),
+            (Some(_), None) => Err(lacks(TLS_KEY, TLS_CERT)),
+            (None, Some(_)) => Err(lacks(TLS_CERT, TLS_KEY)),
+        }
+    }
+}
 
 /// The longest time that stopping takes. `docker stop` kills after 10 s.
 const STOP_SECONDS: &str = "SIDETONE_STOP_SECONDS";
@@ -22,6 +56,10 @@ pub struct Settings {
     pub reserve_bytes: u64,
     /// How long requests, conversations and jobs may go on after the signal to stop.
     pub stop: Duration,
+    /// The form of the log's lines.
+    pub log_format: LogFormat,
+    /// The files for HTTPS; `None` for plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// Whether SIDETONE_SECRET replaces the secret in the data folder.
     pub has_secret: bool,
 }
@@ -31,10 +69,7 @@ impl Settings {
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let listen = get("SIDETONE_LISTEN").unwrap_or_else(|| "127.0.0.1:8787".to_owned());
-        let listen = listen.parse().map_err(|_| SettingError {
-            name: "SIDETONE_LISTEN",
-            message: format!("`{listen}` is not an address and port such as 127.0.0.1:8787"),
-        })?;
+        let listen = listen_address(listen.trim())?;
         let data = get("SIDETONE_DATA").unwrap_or_else(|| "sidetone-data".to_owned());
         let reserve = get("SIDETONE_RESERVE_MB").unwrap_or_else(|| "64".to_owned());
         let reserve_mb: u32 = reserve.trim().parse().map_err(|_| SettingError {
@@ -48,8 +83,29 @@ impl Settings {
         })?;
         let stop = Duration::from_secs(stop_seconds.into());
         let reserve_bytes = u64::from(reserve_mb) * 1024 * 1024;
+        let log_format = LogFormat::read(get(LOG_FORMAT).as_deref())?;
+        let tls = TlsFiles::read(get(TLS_CERT), get(TLS_KEY))?;
         let has_secret = get("SIDETONE_SECRET").is_some();
-        Ok(Self { listen, data: data.into(), reserve_bytes, stop, has_secret })
+        Ok(Self { listen, data: data.into(), reserve_bytes, stop, log_format, tls, has_secret })
+    }
+}
+
+/// `localhost` is this machine's own address. Other names are not looked up: they have several addresses, or change theirs.
+fn listen_address(text: &str) -> Result<SocketAddr, SettingError> {
+    let wrong = |message: String| SettingError { name: "SIDETONE_LISTEN", message };
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    let Ok(port) = port.parse::<u16>() else {
+        return Err(wrong(format!("`{text}` is not an address and port such as 127.0.0.1:8787")));
+    };
+    match host {
+        "localhost" => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
+        _ => Err(wrong(format!(
+            "`{text}` names no address of this machine; write 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} for \
+             all its addresses"
+        ))),
     }
 }
 
@@ -75,11 +131,12 @@ pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<
 }
 
 /// The URL of a service on this address, for a browser on this machine.
-pub fn base_url(address: SocketAddr) -> String {
+pub fn base_url(address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
     match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("http://127.0.0.1:{}", v4.port()),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("http://localhost:{}", v6.port()),
-        address => format!("http://{address}"),
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("{scheme}://127.0.0.1:{}", v4.port()),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("{scheme}://localhost:{}", v6.port()),
+        address => format!("{scheme}://{address}"),
     }
 }
 
@@ -102,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn a_listen_address_is_one_or_the_error_says_what_to_write() {
+        let listen = |text: &str| listen_address(text).map_err(|error| error.message);
+        assert_eq!(listen("localhost:8787"), listen("127.0.0.1:8787"));
+        assert_eq!(listen("[::1]:80").map(|address| address.port()), Ok(80));
+        for text in [":8787", "8787", "voice.example.com:8787", "*:8787"] {
+            let told = listen(text).unwrap_err();
+            assert!(told.contains("127.0.0.1:8787") && told.contains("0.0.0.0:8787"), "{told}");
+        }
+        assert!(listen("127.0.0.1").unwrap_err().contains("address and port"));
+        assert!(listen("127.0.0.1:99999").is_err());
+    }
+
+    #[test]
     fn stopping_is_over_before_docker_kills() {
         let stop = |value: Option<&str>| {
             let settings = Settings::read(|name| value.filter(|_| name == STOP_SECONDS).map(str::to_owned));
@@ -112,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn certificate_and_key_come_together() {
+        let read = |names: &[&'static str]| {
+            let lookup = |name: &str| names.contains(&name).then(|| format!("/etc/{name}"));
+            Settings::read(lookup).map(|settings| settings.tls.is_some()).map_err(|error| error.name)
+        };
+        assert_eq!((read(&[]), read(&[TLS_CERT, TLS_KEY])), (Ok(false), Ok(true)));
+        assert_eq!((read(&[TLS_CERT]), read(&[TLS_KEY])), (Err(TLS_KEY), Err(TLS_CERT)));
+    }
+
+    #[test]
     fn base_urls_can_be_opened_in_a_browser() {
         for (listen, url) in [
             ("127.0.0.1:8787", "http://127.0.0.1:8787"),
@@ -119,7 +199,8 @@ mod tests {
             ("[::]:8787", "http://localhost:8787"),
             ("[2001:db8::1]:8787", "http://[2001:db8::1]:8787"),
         ] {
-            assert_eq!(base_url(listen.parse().unwrap()), url);
+            assert_eq!(base_url(listen.parse().unwrap(), false), url);
+            assert_eq!(base_url(listen.parse().unwrap(), true), url.replace("http:", "https:"));
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Outgoing mail by SMTP with lettre: one connection for each mail, because mails are rare.
+use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
@@ -9,16 +10,25 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use sidetone_engine::base::setting::{Secret, SettingError};
 use sidetone_engine::config::{MAIL_FROM, MailSettings, Protection, SMTP_URL, SmtpSettings};
-use sidetone_engine::ports::{BoxFuture, Mailer, OutgoingMail};
+use sidetone_engine::ports::{BoxFuture, Mailer, OutgoingMail, Party, PartyKind};
+
+use crate::metrics::Metrics;
+use crate::outside::Exchange;
 
 /// Characters of a server's words in the log.
 const SAID_CHARS_MAX: usize = 300;
+
+/// The server has taken the mail (RFC 5321).
+const SENT: u16 = 250;
 
 /// Sends mails by SMTP.
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
     password: Option<Secret>,
+    /// `smtp://`, host and port.
+    server: String,
+    metrics: Arc<Metrics>,
 }
 
 impl SmtpMailer {
@@ -42,7 +52,22 @@ impl SmtpMailer {
                 .authentication(vec![Mechanism::Plain, Mechanism::Login]);
         }
         let password = smtp.account.as_ref().map(|(_, password)| password.clone());
-        Ok(Some(Self { transport: transport.build(), from, password }))
+        let server = format!("smtp://{}:{}", smtp.host, smtp.port);
+        Ok(Some(Self { transport: transport.build(), from, password, server, metrics: Arc::default() }))
+    }
+
+    /// Counts its mails in `metrics`.
+    pub fn measured(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// Connects, and authenticates if there is an account; sends nothing.
+    pub async fn greet(&self) -> Result<(), String> {
+        match self.transport.test_connection().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("the SMTP server takes no mail at the moment".to_owned()),
+            Err(error) => Err(self.explained(&error)),
+        }
     }
 
     async fn deliver(&self, mail: OutgoingMail) -> Result<(), String> {
@@ -104,6 +129,17 @@ fn protection(smtp: &SmtpSettings) -> Result<Tls, SettingError> {
 
 impl Mailer for SmtpMailer {
     fn send(&self, mail: OutgoingMail) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(self.deliver(mail))
+        Box::pin(async move {
+            let party = Party::of_operator(PartyKind::Mail, "smtp");
+            let mut seen = Exchange::begin(&self.metrics, &party, "smtp", &self.server);
+            match self.deliver(mail).await {
+                Ok(()) => seen.answered(SENT),
+                Err(detail) => {
+                    seen.not_sent(&detail);
+                    return Err(detail);
+                }
+            }
+            Ok(())
+        })
     }
 }

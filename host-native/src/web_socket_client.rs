@@ -20,7 +20,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+use crate::metrics::Metrics;
 use crate::open_files::{Outgoing, OutgoingPlace};
+use crate::outside::{Exchange, causes};
 
 /// Bytes of a read. The library clears a buffer of this size before each read and keeps it for each connection; most
 /// messages with audio have a few hundred bytes.
@@ -32,6 +34,7 @@ type Stream = WebSocketStream<Upgraded>;
 pub struct WebSocketClient {
     client: Client,
     outgoing: Outgoing,
+    metrics: Arc<Metrics>,
 }
 
 impl WebSocketClient {
@@ -39,7 +42,13 @@ impl WebSocketClient {
     pub fn new(outgoing: Outgoing) -> Result<Self, reqwest::Error> {
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Ok(Self { client: Client::builder().redirect(Policy::none()).no_proxy().build()?, outgoing })
+        let client = Client::builder().redirect(Policy::none()).no_proxy().build()?;
+        Ok(Self { client, outgoing, metrics: Arc::default() })
+    }
+
+    /// Counts and measures its sockets in `metrics`.
+    pub fn measured(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     async fn open(&self, request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
@@ -57,7 +66,7 @@ impl WebSocketClient {
         for (name, value) in request.http_headers() {
             outgoing = outgoing.header(name, value);
         }
-        let response = outgoing.send().await.map_err(|error| broken(&error))?;
+        let response = outgoing.send().await.map_err(broken)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(rejected(response).await);
         }
@@ -65,7 +74,7 @@ impl WebSocketClient {
         if accepted != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
             return Err(ExchangeFailure::Broken("the server's handshake is wrong".to_owned()));
         }
-        let stream = response.upgrade().await.map_err(|error| broken(&error))?;
+        let stream = response.upgrade().await.map_err(broken)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(CLIENT_MESSAGE_BYTES_MAX))
             .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX))
@@ -99,7 +108,17 @@ impl WebSockets for WebSocketClient {
     fn connect(&self, request: SocketRequest) -> BoxFuture<'_, Result<ClientSocket, ExchangeFailure>> {
         Box::pin(async move {
             let limit = Duration::from_millis(SOCKET_CONNECT_MS);
-            tokio::time::timeout(limit, self.open(request)).await.unwrap_or(Err(ExchangeFailure::Timeout))
+            let mut seen = Exchange::begin(&self.metrics, &request.party, "websocket", &request.url);
+            let opened = tokio::time::timeout(limit, self.open(request)).await;
+            let socket = opened.unwrap_or(Err(ExchangeFailure::Timeout));
+            let ClientSocket { sender, received } = socket.inspect_err(|failure| seen.not_opened(failure))?;
+            seen.answered(StatusCode::SWITCHING_PROTOCOLS.as_u16());
+            let received = received.inspect(move |received| {
+                if let ClientReceived::Closed { code, .. } = received {
+                    seen.closed(*code);
+                }
+            });
+            Ok(ClientSocket { sender, received: Box::pin(received) })
         })
     }
 }
@@ -155,15 +174,16 @@ async fn rejected(mut response: Response) -> ExchangeFailure {
     ExchangeFailure::rejected(status, &body)
 }
 
-fn broken(error: &reqwest::Error) -> ExchangeFailure {
+fn broken(error: reqwest::Error) -> ExchangeFailure {
     match error.is_timeout() {
         true => ExchangeFailure::Timeout,
-        false => ExchangeFailure::Broken(error.to_string()),
+        false => ExchangeFailure::Broken(causes(error)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use sidetone_engine::ports::Party;
     use tokio::net::TcpListener;
 
     use super::*;
@@ -180,7 +200,12 @@ mod tests {
                 let _ = socket.send(Message::binary(vec![0; bytes])).await;
             }
         });
-        let request = SocketRequest { url, headers: Vec::new(), subprotocols: Vec::new() };
+        let request = SocketRequest {
+            url,
+            headers: Vec::new(),
+            subprotocols: Vec::new(),
+            party: Party::speech("test"),
+        };
         let socket = WebSocketClient::new(Outgoing::default()).unwrap().connect(request).await.unwrap();
         let received: Vec<_> = socket.received.collect().await;
         let [ClientReceived::Message(SocketMessage::Binary(largest)), ended] = received.as_slice() else {

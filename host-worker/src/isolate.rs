@@ -121,6 +121,8 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
         keys: Arc::new(PlatformKeys),
         live: Arc::new(EdgeHomes::new(env.durable_object(LIVE).map_err(binding)?)),
         mailer: None,
+        metrics: None,
+        traces: None,
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
     let engine = Engine::with_documents(config, ports, documents)

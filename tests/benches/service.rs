@@ -389,7 +389,7 @@ fn simulation(create: &dyn Fn(&str, Value) -> Value) -> Value {
 
 fn turns_of(run: &Value) -> usize {
     let spoken = |row: &&Value| matches!(row["role"].as_str(), Some("user" | "assistant"));
-    run["transcript"].as_array().into_iter().flatten().filter(spoken).count()
+    run["call"]["transcript"].as_array().into_iter().flatten().filter(spoken).count()
 }
 
 fn text(value: &Value) -> &str {

@@ -78,7 +78,7 @@ fn measured(mode: &str, conditions: &Value) -> (f64, Value) {
 
 /// The CPU time to speak and hear the lines of this run, for two minutes of it.
 fn tones_ms(run: &Value) -> f64 {
-    let rows = run["transcript"].as_array().expect("rows");
+    let rows = run["call"]["transcript"].as_array().expect("rows");
     let texts: Vec<&str> = rows.iter().filter_map(|row| row["text"].as_str()).collect();
     let pid = std::process::id();
     let before_s = cpu_s(pid);

@@ -46,7 +46,7 @@ export async function attack(browser, email) {
     ended = await call('GET', `/simulations/runs/${run.id}`);
     if (ended.status === 'completed') break;
   }
-  assert.ok(ended.transcript.some(({ text }) => text.includes('onerror')), 'the transcript has it');
+  assert.ok(ended.call.transcript.some(({ text }) => text.includes('onerror')), 'the transcript has it');
 
   const harmless = async () => {
     await page.evaluate(() => window.document.querySelectorAll('details').forEach((part) => (part.open = true)));

@@ -100,7 +100,7 @@ async def check_flow(client):
     assert run["status"] == "completed", run
     assert run["passed"] is True, run
     assert [e["passed"] for e in run["evaluations"]] == [True, True], run
-    assert (run["call"] or run)["transcript"], "the run contains the transcript"
+    assert run["call"]["transcript"], "the call of the run contains the transcript"
 
     is_error, structured, text = await client.call("list_assistants", {})
     assert not is_error

@@ -16,8 +16,8 @@ export function pageTools() {
   }
   return {
     api,
-    async link(assistantId) {
-      const { url } = await api('POST', `/assistants/${assistantId}/test-token`, {});
+    async link(assistantId, options = {}) {
+      const { url } = await api('POST', `/assistants/${assistantId}/test-token`, options);
       const { pathname, search } = new URL(url);
       return SIDETONE_URL + pathname + search;
     },

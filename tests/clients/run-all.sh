@@ -61,10 +61,12 @@ clients() {
   check "Vonage's own packages" ./carriers.sh vonage
   check 'Standard Webhooks' ./deliveries.sh
   check 'README, the tour' python3 readme.py curl
+  check 'docs/testing.md' "$own" python3 readme.py testing
   check 'docs/mcp.md' "$python_v2" readme.py mcp
   [[ ${SIDETONE_HOST:-} == worker ]] || check "a code by SMTP, to npm's server" ./smtp.sh
-  check 'OpenAPI 3.1' ./openapi.sh
+  for version in 3.1 3.0; do check "OpenAPI $version" ./openapi.sh "$version"; done
   check 'schemathesis' ./schemathesis.sh
+  for language in typescript python java go rust; do check "a generated client, $language" ./generated.sh "$language"; done
 }
 
 pages() {
@@ -75,6 +77,7 @@ pages() {
   check "the test page with the assistant's own voice" node spoken-page.mjs
   check "the test page with Deepgram's ears and ElevenLabs' voice" node provider-page.mjs
   check "the test page's audio thread" node page-audio.mjs
+  check 'the API reference in Chromium' node docs.mjs
   check 'the dashboard in Chromium' node dashboard.mjs
   check 'the drafts of the dashboard' node dashboard-drafts.mjs
   check 'the dashboard by keyboard alone' node dashboard-keyboard.mjs

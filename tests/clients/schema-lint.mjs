@@ -8,7 +8,7 @@ const KEYWORDS = new Set(
     'additionalProperties format').split(' '),
 );
 const TYPES = new Set('object array string integer number boolean'.split(' '));
-const PAID = new Set(['create_outbound_call', 'start_simulation_run', 'start_simulation_batch']);
+const PAID = new Set(['create_outbound_call', 'start_simulation_run', 'start_simulation_batch', 'start_inline_simulation']);
 const findings = [];
 
 async function list(params, extra = {}) {
@@ -38,7 +38,7 @@ function lintSchema(where, schema) {
   if (type === 'array') items === undefined ? say('an array without items') : lintSchema(`${where}[]`, items);
   if (type !== 'object') return;
   if (properties === undefined) return say('an object without properties');
-  if (typeof schema.additionalProperties !== 'boolean') say('additionalProperties is not said');
+  if (!['boolean', 'undefined'].includes(typeof schema.additionalProperties)) say('additionalProperties is a schema');
   if (schema.additionalProperties && Object.keys(properties).length > 0) say('additionalProperties beside properties');
   for (const name of required ?? []) {
     if (!(name in properties)) say(`requires "${name}", which is not a property`);

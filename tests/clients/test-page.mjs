@@ -145,7 +145,63 @@ const checks = {
     await shot(page, 'no-speech');
     await asked(page);
   },
+
+  async 'a link that may start again does, and tells where it ended below its last line'(browser) {
+    const page = await browser.open(await link(assistant.id, { restartable: true }), { first: SILENT });
+    // Before anything is pressed, it says who answers.
+    await page.until(`${text('title')} === 'Talk to Harbour Dental'`);
+    await page.size(360, 640);
+    await press(page, 'type');
+    await page.until(`${text('state')} === 'Connected'`);
+    for (let turn = 1; turn <= 6; turn += 1) {
+      await page.run(`document.getElementById('text').value = 'When do you open on Saturday, and until when are you there?'`);
+      await page.run(`document.querySelector('#say button').focus(); document.querySelector('#say button').click()`);
+      await page.until(`document.querySelectorAll('li.user').length === ${turn} && document.querySelectorAll('li.assistant').length === ${turn + 1}`);
+      assert.equal(await page.run('document.activeElement.id'), 'text', 'whoever pressed Send goes on typing');
+      assert.equal(await page.run(inView('say')), true, `the input is in view after ${turn} turns`);
+    }
+    assert.equal(await page.run(`document.getElementById('thinking').hidden`), true);
+    await press(page, 'end');
+    await page.until(`${text('state')} === 'Ended'`);
+    assert.match(await page.run(text('status')), /^You hung up\./);
+    assert.equal(await page.run(`${inView('status')} && ${inView('again')}`), true);
+    assert.equal(await page.run('document.activeElement.id'), 'again');
+    await shot(page, 'again');
+    const [first, before] = [await page.run(text('call')), await page.run('location.search')];
+    await press(page, 'again');
+    await page.until(`location.search !== ${JSON.stringify(before)} && document.getElementById('state')?.innerText === 'Ready'`);
+    await typed(page);
+    assert.notEqual(await page.run(text('call')), first);
+  },
+
+  async 'while the assistant thinks, the page shows it; a lost connection is told in words'(browser) {
+    // The socket is the page's only border: this one answers nothing, and breaks.
+    const slow = `window.WebSocket = class extends EventTarget {
+      static OPEN = 1; readyState = 1; bufferedAmount = 0; sent = [];
+      constructor() { super(); window.line = this; }
+      send(text) { this.sent.push(text); }
+      close() {}
+      tell(message) { this.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(message) })); }
+    };`;
+    const page = await browser.open(await link(assistant.id), { first: SILENT + slow });
+    await press(page, 'type');
+    await page.run(`line.dispatchEvent(new Event('open')); line.tell({ type: 'call_started', assistant_name: 'Harbour Dental', max_duration_seconds: 600, language: 'en-GB', call: { id: 'call_1', voice: 'builtin/browser' } })`);
+    await page.run(`document.getElementById('text').value = 'Do you open on Saturday?'; document.getElementById('say').requestSubmit()`);
+    await page.until(`/Harbour Dental is thinking/.test(${text('thinking')})`);
+    assert.equal(await page.run(inView('thinking')), true);
+    await shot(page, 'thinking');
+    await page.run(`line.tell({ type: 'assistant_text', index: 1, text: 'At ten.' })`);
+    assert.equal(await page.run(`document.getElementById('thinking').hidden`), true);
+    await page.run(`line.dispatchEvent(new CloseEvent('close', { code: 1006 }))`);
+    assert.match(await page.run(text('status')), /^The connection was lost\. Check your network\./);
+    assert.equal(await page.run(`document.getElementById('again').hidden`), true);
+  },
 };
+
+/** Whether an element is in view as a whole, as an expression in the page. */
+function inView(id) {
+  return `(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= innerHeight + 1)(document.getElementById(${JSON.stringify(id)}).getBoundingClientRect())`;
+}
 
 async function typed(page) {
   await press(page, 'type');

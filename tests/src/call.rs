@@ -38,7 +38,7 @@ impl Call {
             };
             body
         });
-        Self { operation, path, query: Map::new(), body }
+        Self { operation, path, query: query(operation), body }
     }
 
     /// A copy with another body field.
@@ -172,6 +172,16 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
             world.settle(&run.id);
             run
         }
+        ("/simulations/batches", "id") => {
+            let batch = world.batch();
+            world.settle(batch["runs"][0]["id"].as_str().expect("a run"));
+            batch
+        }
+        ("/snapshots", "hash") => {
+            let run = world.run();
+            world.settle(&run.id);
+            return run["snapshot"].as_str().expect("a snapshot").to_owned();
+        }
         ("/calls", "id") => match operation.path {
             "/calls/{id}/recording" | "/calls/{id}/waveform" => world.a_recorded_call(),
             "/calls/{id}/hang-up" => world.placed_call(),
@@ -181,6 +191,15 @@ fn path_value(world: &World, operation: &Operation, name: &str, within: Option<&
         other => panic!("{}: no example of {other:?} yet", operation.id),
     };
     made.id
+}
+
+/// What the query cannot do without. Operations that need a part of it have a line here.
+fn query(operation: &Operation) -> Map<String, Value> {
+    match operation.id {
+        "delete_calls" => Map::from_iter([("source".to_owned(), "browser".into())]),
+        "delete_simulation_runs" => Map::from_iter([("status".to_owned(), "error".into())]),
+        _ => Map::new(),
+    }
 }
 
 /// A value for the field's schema. Fields that refer to a resource, or have a format of their own, need a line here.
@@ -209,8 +228,11 @@ fn value(world: &World, operation: &Operation, name: &str, schema: &Value) -> Va
         "parameters" => return json!({"type": "object", "properties": {"day": {"type": "string"}}}),
         "ttl_seconds" | "max_duration_seconds" => return 60.into(),
         "mode" => return "chat".into(),
+        "repeat" => return 2.into(),
         // The only kind that takes all fields of an evaluation.
         "kind" => return "tool_call".into(),
+        "metadata" => return json!({"example": "1"}),
+        "variables" => return json!({"name": "Ada"}),
         "pipeline_mode" => return "cascading".into(),
         _ if name.ends_with("_id") || name.ends_with("_ids") => {
             panic!("{}: no example of `{name}` yet", operation.id)

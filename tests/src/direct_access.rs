@@ -57,6 +57,8 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         keys: Arc::new(RingKeys),
         live: Arc::new(Homes::new(Arc::new(SystemClock))),
         mailer: None,
+        metrics: None,
+        traces: None,
     };
     Services::new(config, ports)
 }

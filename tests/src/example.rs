@@ -3,6 +3,7 @@ use bytes::Bytes;
 use serde_json::json;
 use sidetone_engine::base::ids::CallId;
 use sidetone_engine::base::time::Timestamp;
+use sidetone_engine::base::values::{Metadata, Variables};
 use sidetone_engine::carriers::CarrierName;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -37,6 +38,9 @@ pub fn new_call(world: &World) -> NewCall {
         started_at: Timestamp::from_ms(STARTED_AT_MS),
         answered_at: None,
         simulation_run_id: None,
+        snapshot: None,
+        variables: Variables::default(),
+        metadata: Metadata::default(),
     }
 }
 

@@ -15,6 +15,9 @@ use openai::OpenAi;
 use people::People;
 use speech::SpeechServer;
 
+/// The key of the provider `fake`.
+pub const KEY: &str = "key-of-the-fake";
+
 /// The model server of this process.
 pub fn shared() -> &'static OpenAi {
     static SHARED: OnceLock<OpenAi> = OnceLock::new();
@@ -38,7 +41,7 @@ pub fn shared_people() -> &'static People {
 pub fn settings() -> Vec<(&'static str, String)> {
     let speech = shared_speech().base_url();
     let providers = json!({
-        "fake": {"base_url": shared().base_url(), "api_key": "key-of-the-fake"},
+        "fake": {"base_url": shared().base_url(), "api_key": KEY},
         "live": {"base_url": format!("{speech}/v1"), "api_key": speech::KEY, "realtime_url": format!("{speech}/v1")},
         "shut": {"base_url": format!("{speech}/v1"), "api_key": "wrong-key", "realtime_url": format!("{speech}/v1")},
         "barred": {"base_url": shared().base_url(), "api_key": openai::WRONG_KEY},

@@ -69,7 +69,9 @@ impl Folder {
 pub fn command(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SIDETONE_") || name == "RUST_LOG" {
+        if ["SIDETONE_", "OTEL_"].iter().any(|begins| name.to_string_lossy().starts_with(begins))
+            || name == "RUST_LOG"
+        {
             command.env_remove(name);
         }
     }

@@ -132,7 +132,9 @@ pub struct ToolReply {
     /// Whether this repeats a stored response.
     pub replayed: bool,
     /// What continues the list, if there is more.
-    pub next_after: Option<String>,
+    pub next: Option<String>,
+    /// How to ask for less, where the result is large.
+    pub advice: Option<String>,
 }
 
 impl std::ops::Index<&str> for ToolReply {
@@ -141,6 +143,12 @@ impl std::ops::Index<&str> for ToolReply {
     fn index(&self, name: &str) -> &Value {
         &self.json[name]
     }
+}
+
+/// How to ask for less, if the block says that.
+fn advice(block: &Value) -> Option<String> {
+    let text: Value = serde_json::from_str(block["text"].as_str()?).ok()?;
+    Some(text["note"].as_str()?.to_owned())
 }
 
 impl ToolReply {
@@ -154,9 +162,9 @@ impl ToolReply {
         let text = content[0]["text"].as_str().expect("a text block");
         let json: Value = serde_json::from_str(text).expect("the text block is the REST body");
         let structured = &result["structuredContent"];
-        let next_after = match (&json, structured["next_after"].as_str()) {
+        let next = match (&json, structured["next"].as_str()) {
             (Value::Array(_), Some(next)) => {
-                assert_eq!(*structured, json!({"items": json, "next_after": next}));
+                assert_eq!(*structured, json!({"items": json, "next": next}));
                 Some(next.to_owned())
             }
             (Value::Array(_), None) => {
@@ -169,16 +177,18 @@ impl ToolReply {
             }
         };
         // Clients that show only texts get it in a text of its own.
-        let more: Vec<Value> = next_after
+        let more: Vec<Value> = next
             .iter()
-            .map(|next| json!({"type": "text", "text": json!({ "next_after": next }).to_string()}))
+            .map(|next| json!({"type": "text", "text": json!({ "next": next }).to_string()}))
             .collect();
-        assert_eq!(content[1..], more, "{result}");
+        let texts = content[1..].iter().filter(|block| advice(block).is_none()).cloned();
+        assert_eq!(texts.collect::<Vec<_>>(), more, "{result}");
         assert!(structured.is_object(), "{result}");
         let is_error = result["isError"].as_bool().expect("isError is always said");
         assert_eq!(is_error, json.get("error").is_some_and(|error| error.get("code").is_some()), "{result}");
         let replayed = result["_meta"]["sidetone/idempotent-replayed"] == json!(true);
-        Self { is_error, json, replayed, next_after }
+        let advice = content.last().and_then(advice).filter(|_| content.len() > 1);
+        Self { is_error, json, replayed, next, advice }
     }
 
     /// Expects success.

@@ -152,6 +152,11 @@ impl World {
         Self::in_memory(Sandbox::over_both(database, blobs, settings()))
     }
 
+    /// The same with additional settings.
+    pub fn over_all(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
+        Self::in_memory(Sandbox::over_both(database, blobs, &[self::settings(), settings].concat()))
+    }
+
     /// In memory, over the test's database, on any host.
     pub fn over(database: Arc<dyn Database>) -> Self {
         Self::in_memory(Sandbox::over(database, settings()))

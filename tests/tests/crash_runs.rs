@@ -14,6 +14,10 @@ use sidetone_tests::{Choices, fakes};
 
 const SIMULATIONS: usize = 12;
 const KILLS: u64 = 3;
+/// The scenario answers in its place.
+const MOCKED_TOOL: &str = "price";
+/// Its answers, which a run gets in this order.
+const MOCKED_RESULTS: [&str; 3] = ["seven", "eight", "nine"];
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 #[test]
@@ -66,7 +70,7 @@ fn one_batch(seed: u64) {
 /// Returns the batch's id.
 fn start(client: &mut Client, tool: &Receiver, webhook: &Receiver, model: &str) -> String {
     let mut make = |path: &str, body: Value| text(&client.expect(201, "POST", path, Some(&body))["id"]);
-    let tools: Vec<String> = ["lookup", "book"]
+    let tools: Vec<String> = ["lookup", "book", MOCKED_TOOL]
         .iter()
         .map(|name| make("/tools", json!({"name": name, "url": tool.url(), "timeout_ms": 5_000})))
         .collect();
@@ -79,6 +83,7 @@ fn start(client: &mut Client, tool: &Receiver, webhook: &Receiver, model: &str) 
         "/simulations/scenarios",
         json!({"name": "Order", "instructions": "Say \"Order 7?\", then \"Order 8?\", then \"Order 9?\".",
                "evaluations": [{"kind": "judge", "role": "user", "includes": "order 9"}],
+               "tool_mocks": {(MOCKED_TOOL): MOCKED_RESULTS.map(|text| json!({"result": text}))},
                "judge_model": "fake/judge"}),
     );
     let assistant = make(
@@ -119,12 +124,16 @@ fn check_tools(runs: &[Value], tool: &Receiver) -> usize {
     let mut expected: BTreeMap<String, Value> = BTreeMap::new();
     for run in runs {
         assert_eq!(run["passed"], true, "{run:#}");
-        let rows = run["transcript"].as_array().expect("a transcript");
-        for row in rows.iter().filter(|row| row["role"] == "tool_call") {
+        let rows = run["call"]["transcript"].as_array().expect("a transcript");
+        let of_endpoint = |row: &&Value| row["tool_name"] != MOCKED_TOOL;
+        for row in rows.iter().filter(|row| row["role"] == "tool_call").filter(of_endpoint) {
             let twice = expected.insert(text(&row["tool_call_id"]), row["arguments"].clone());
             assert!(twice.is_none(), "two calls have the same id: {row}");
         }
-        for row in rows.iter().filter(|row| row["role"] == "tool_result") {
+        let results = || rows.iter().filter(|row| row["role"] == "tool_result");
+        let mocked: Vec<&Value> = results().filter(|row| !of_endpoint(row)).map(|row| &row["text"]).collect();
+        assert!(mocked.is_empty() || mocked == MOCKED_RESULTS, "{mocked:?}");
+        for row in results().filter(of_endpoint) {
             assert_eq!((&row["text"], &row["is_error"]), (&json!("ok"), &json!(false)), "{row}");
         }
     }

@@ -48,7 +48,7 @@ fn a_killed_voice_run_ends_as_if_nothing_had_happened() {
         }
         assert_eq!(unfinished, 2, "{model}: both kills hit the run");
         let ended = Ended::wait(&server, &key, &run);
-        assert_eq!(ended.run["transcript"], expected.run["transcript"], "{model}");
+        assert_eq!(ended.run["call"]["transcript"], expected.run["call"]["transcript"], "{model}");
         assert_eq!(ended.run["call"]["turns"], expected.run["call"]["turns"], "{model}");
         for field in ["ended_reason", "outcome", "fault", "duration_ms"] {
             assert_eq!(ended.run["call"][field], expected.run["call"][field], "{model}: {field}");

@@ -74,7 +74,7 @@ codes! {
     WebhookDisabled = 409 "webhook_disabled";
     /// The workspace reached its limit for this resource.
     LimitReached = 409 "limit_reached";
-    /// The test token was already used; it opens one conversation.
+    /// The test token was already used, or its link does not start again; it opens one conversation.
     TokenUsed = 409 "token_used";
     /// The operator has not configured this carrier.
     CarrierNotConfigured = 409 "carrier_not_configured";
@@ -94,14 +94,20 @@ codes! {
     ValidationFailed = 422 "validation_failed";
     /// A paid MCP action was called without `confirm: true`.
     ConfirmationRequired = 422 "confirmation_required";
-    /// A tool or webhook URL does not lead to a public HTTPS server.
+    /// The assistant's texts use variables that have no value; `details.names` lists them.
+    MissingVariables = 422 "missing_variables";
+    /// A tool or webhook URL does not lead to a public server, or has credentials in it.
     PrivateTarget = 422 "private_target";
+    /// A tool or webhook URL starts with `http://`.
+    InsecureTarget = 422 "insecure_target";
     /// Too many invalid keys from one address; `Retry-After` gives the time to wait.
     TooManyInvalidCredentials = 429 "too_many_invalid_credentials";
     /// Too many sign-in codes were asked for or tried.
     TooManyCodes = 429 "too_many_codes";
     /// The workspace reached its limit of concurrent telephone calls.
     TooManyCalls = 429 "too_many_calls";
+    /// The test link has begun several conversations within a minute; `Retry-After` gives the time to wait.
+    TooManyStarts = 429 "too_many_starts";
     /// The head of the request is too large.
     HeadTooLarge = 431 "head_too_large";
     /// An internal error; the request id identifies it in the log.
@@ -145,6 +151,11 @@ impl Error {
             allow: None,
             replayed: false,
         }
+    }
+
+    /// What is not possible now and will be: after about so many seconds.
+    pub fn unavailable(message: impl Into<Cow<'static, str>>, retry_after_s: i64) -> Self {
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(Code::Unavailable, message) }
     }
 
     /// Adds machine-readable details.

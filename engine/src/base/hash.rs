@@ -1,4 +1,6 @@
 //! SHA-256 in lower-case hexadecimal, and HMAC-SHA256.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
@@ -17,6 +19,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 /// Tells texts apart: the first bytes of their SHA-256.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// What a page's `Content-Security-Policy` allows this style or script in the page by.
+pub(crate) fn policy_source(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
 /// HMAC-SHA256 (RFC 2104).

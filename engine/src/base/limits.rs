@@ -14,6 +14,7 @@ mod retention;
 mod simulations;
 mod speech;
 mod telephone;
+mod values;
 mod webhooks;
 
 pub use accounts::*;
@@ -28,4 +29,5 @@ pub use retention::*;
 pub use simulations::*;
 pub use speech::*;
 pub use telephone::*;
+pub use values::*;
 pub use webhooks::*;

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
+use crate::base::error::Code;
+
 /// Longest URL of a tool or a webhook.
 pub const URL_BYTES_MAX: usize = 2048;
 
@@ -19,13 +21,26 @@ pub struct PublicUrl {
     url: Url,
 }
 
-/// Why a URL was rejected. Both are 422; `NotPublic` has the code `private_target`.
+/// Why a URL was rejected. All are 422; some have a [code](TargetError::code) of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetError {
     /// Not a URL, or one that parsers interpret differently.
     Malformed(String),
-    /// A URL that does not lead to a public HTTPS server.
+    /// A URL of `http`.
+    Insecure(String),
+    /// A URL that does not lead to a public server.
     NotPublic(String),
+}
+
+impl TargetError {
+    /// The code of an error that has nothing else to say.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Malformed(_) => Code::ValidationFailed,
+            Self::Insecure(_) => Code::InsecureTarget,
+            Self::NotPublic(_) => Code::PrivateTarget,
+        }
+    }
 }
 
 impl PublicUrl {
@@ -53,7 +68,9 @@ impl PublicUrl {
             check_labels(name)?;
         }
         if authority.contains('@') {
-            return Err(not_public("must not carry a user name or password; requests are signed instead"));
+            return Err(not_public(
+                "must not have credentials in it (`user:password@`); requests are signed instead",
+            ));
         }
         if !allow_private {
             check_public(&url, &host)?;
@@ -98,7 +115,9 @@ impl fmt::Display for PublicUrl {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(message) | Self::NotPublic(message) => f.write_str(message),
+            Self::Malformed(message) | Self::Insecure(message) | Self::NotPublic(message) => {
+                f.write_str(message)
+            }
         }
     }
 }
@@ -198,7 +217,11 @@ fn check_labels(name: &str) -> Result<(), TargetError> {
 
 fn check_public(url: &Url, host: &Host<&str>) -> Result<(), TargetError> {
     if url.scheme() != "https" {
-        return Err(not_public("must start with https://, so that the request is encrypted in transit"));
+        return Err(TargetError::Insecure(
+            "must start with https://, so that the request is encrypted in transit; for development, a server with the \
+             setting SIDETONE_ALLOW_PRIVATE_TARGETS=1 takes http://"
+                .to_owned(),
+        ));
     }
     let public = match *host {
         Host::Domain(name) => is_public_name(name),
@@ -207,7 +230,8 @@ fn check_public(url: &Url, host: &Host<&str>) -> Result<(), TargetError> {
     };
     if !public {
         return Err(not_public(
-            "must lead to a public host; private, local and reserved addresses and names are not allowed",
+            "must lead to a public host; private, local and reserved addresses and names are not allowed, except in \
+             development by a server with the setting SIDETONE_ALLOW_PRIVATE_TARGETS=1",
         ));
     }
     Ok(())

@@ -3,14 +3,14 @@ use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// Normalises case, white space and Unicode composition.
+/// Normalises case, white space, typography and Unicode composition.
 ///
 /// Two texts with the same words give the same bytes: `Straße` and `STRASSE`, `é` in one code point or two, any run of
-/// white space and one space.
+/// white space and one space, `can’t` and `can't`.
 #[must_use]
 pub fn casefold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for word in composed(text).split_whitespace() {
+    for word in composed(&plain_marks(text)).split_whitespace() {
         if !out.is_empty() {
             out.push(' ');
         }
@@ -19,10 +19,72 @@ pub fn casefold(text: &str) -> String {
         } else {
             // First to lower case: the capital `ẞ` has no other upper case, while `ß` becomes `SS`.
             let upper = word.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
-            out.extend(upper.flat_map(char::to_lowercase));
+            // In upper case, `ŉ` has an apostrophe.
+            out.extend(upper.flat_map(char::to_lowercase).map(|char| plain_mark(char).unwrap_or(char)));
         }
     }
     out
+}
+
+/// Replaces typographic marks by those of a keyboard: apostrophes, quotation marks, hyphens and dashes, full-width, mathematical
+/// and circled letters and digits, `…`. Marks that cannot be seen are left out.
+#[must_use]
+pub fn plain_marks(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            char if is_invisible(char) => {}
+            '…' => out.push_str("..."),
+            char => out.push(plain_mark(char).unwrap_or(char)),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn plain_mark(char: char) -> Option<char> {
+    Some(match char {
+        '‘' | '’' | '‚' | '‛' | 'ʼ' | 'ʹ' | '′' | '´' => '\'',
+        '“' | '”' | '„' | '‟' | '«' | '»' | '″' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{2043}' | '\u{fe58}' | '\u{fe63}' => '-',
+        '\u{ff01}'..='\u{ff5e}' => return char::from_u32(u32::from(char) - 0xfee0),
+        // Thirteen alphabets of mathematics, circled letters, those in brackets and boxes, and five rows of digits.
+        '\u{1d400}'..='\u{1d6a3}' => return letter((u32::from(char) - 0x1d400) % 52),
+        '\u{24b6}'..='\u{24e9}' => return letter(u32::from(char) - 0x24b6),
+        '\u{249c}'..='\u{24b5}' => return letter(u32::from(char) - 0x249c + 26),
+        '\u{1f130}'..='\u{1f149}' => return letter(u32::from(char) - 0x1f130),
+        '\u{1f150}'..='\u{1f169}' => return letter(u32::from(char) - 0x1f150),
+        '\u{1f170}'..='\u{1f189}' => return letter(u32::from(char) - 0x1f170),
+        '\u{1d7ce}'..='\u{1d7ff}' => return char::from_digit((u32::from(char) - 0x1d7ce) % 10, 10),
+        // The letters that the alphabets leave out.
+        '\u{2102}'..='\u{2134}' => {
+            let place = "ℂℊℋℌℍℎℐℑℒℓℕℙℚℛℜℝℤℨℬℭℯℰℱℳℴ".chars().position(|letter| letter == char)?;
+            return "CgHHHhIILlNPQRRRZZBCeEFMo".chars().nth(place);
+        }
+        _ => return None,
+    })
+}
+
+/// The letter at the place, from `A` to `Z` and then from `a` to `z`.
+fn letter(place: u32) -> Option<char> {
+    char::from_u32(if place < 26 { u32::from('A') + place } else { u32::from('a') + place - 26 })
+}
+
+/// Unicode's `Default_Ignorable_Code_Point`: soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks.
+const fn is_invisible(char: char) -> bool {
+    matches!(char,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether models accept the text as the name of a function, apart from its length.
+#[must_use]
+pub fn is_function_name(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
 }
 
 /// Replaces every run of white space with one space and trims both ends.
@@ -113,6 +175,26 @@ mod tests {
         assert_eq!(casefold("ΟΔΟΣ"), casefold("οδος"));
         assert_ne!(casefold("cafe"), casefold("café"));
         assert_eq!(casefold(" \u{2003}\n"), "");
+    }
+
+    #[test]
+    fn folds_typography() {
+        for (one, other) in [
+            ("I can’t", "I can't"),
+            ("BD‑17", "BD-17"),
+            ("9–5 — or −1", "9-5 - or -1"),
+            ("“Yes” „no“ «so»", "\"Yes\" \"no\" \"so\""),
+            ("ﬁnd the oﬃce", "find the office"),
+            ("co\u{ad}op\u{200b}", "coop"),
+            ("２０：３０", "20:30"),
+            ("Wait…", "wait..."),
+            ("𝐫𝐞𝐟𝐮𝐧𝐝 𝟗𝟎 ℎ𝓮𝕃𝖕 Ⓐⓩ 🅱", "refund 90 help az b"),
+            ("re\u{34f}f\u{202e}und\u{e0020}", "refund"),
+            ("10\u{202f}000\u{a0}€", "10 000 €"),
+        ] {
+            assert_eq!(casefold(one), casefold(other));
+            assert_eq!(casefold(&casefold(one)), casefold(one));
+        }
     }
 
     #[test]

@@ -3,11 +3,13 @@
 
 mod calendar;
 mod http_date;
+mod months;
 mod rfc3339;
 mod timestamp;
 
 pub use calendar::is_date;
 pub use http_date::from_http_date;
+pub use months::{MONTHS_SHORT, month_name, month_number};
 pub use timestamp::Timestamp;
 
 use calendar::{FIRST_DAY, LAST_DAY};

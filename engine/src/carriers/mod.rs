@@ -113,6 +113,9 @@ pub trait Carrier: Port {
         false
     }
 
+    /// A request that changes and costs nothing, and that only these credentials permit. `id` is unique.
+    fn ask(&self, id: &str, now_ms: i64) -> Outgoing;
+
     /// The rejection in a response.
     fn rejection(&self, reply: &HttpReply) -> Rejection;
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::base::phone::E164;
 use crate::base::setting::Secret;
+use crate::carriers::CarrierName;
 use crate::conversation::VoicemailAction;
 
 /// The parameters of an outgoing call. Not printable: its URLs contain tokens.
@@ -35,6 +36,8 @@ pub struct Order<'a> {
 /// A request to a carrier, before it is authorized.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outgoing {
+    /// Whom it is for.
+    pub carrier: CarrierName,
     /// HTTP method.
     pub method: &'static str,
     /// Absolute URL.

@@ -63,6 +63,7 @@ impl Plivo {
 
     fn request(&self, method: &'static str, path: &str, body: Option<&Value>) -> Outgoing {
         Outgoing {
+            carrier: CarrierName::Plivo,
             method,
             url: format!("{}/v1/Account/{}/{path}", self.base_url, self.auth_id),
             authorization: Authorization::Basic {
@@ -196,6 +197,11 @@ impl Carrier for Plivo {
 
     fn end(&self) -> Reply {
         document("<Hangup/>")
+    }
+
+    /// `GET /v1/Account/{auth_id}/`
+    fn ask(&self, _id: &str, _now_ms: i64) -> Outgoing {
+        self.request("GET", "", None)
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

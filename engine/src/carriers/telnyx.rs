@@ -86,6 +86,7 @@ impl Telnyx {
 
     fn post(&self, path: &str, body: &Value) -> Outgoing {
         Outgoing {
+            carrier: CarrierName::Telnyx,
             method: "POST",
             url: format!("{}{path}", self.base_url),
             authorization: Authorization::Bearer(self.api_key.clone()),
@@ -217,6 +218,16 @@ impl Carrier for Telnyx {
 
     fn keeps_transferred_line(&self) -> bool {
         true
+    }
+
+    /// `GET /v2/balance`
+    fn ask(&self, _id: &str, _now_ms: i64) -> Outgoing {
+        Outgoing {
+            method: "GET",
+            content_type: None,
+            body: Bytes::new(),
+            ..self.post("/balance", &Value::Null)
+        }
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

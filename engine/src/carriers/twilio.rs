@@ -66,6 +66,7 @@ impl Twilio {
     /// A `POST` to a resource of this account.
     fn post(&self, path: &str, form: &[(&str, &str)]) -> Outgoing {
         Outgoing {
+            carrier: CarrierName::Twilio,
             method: "POST",
             url: format!("{}/2010-04-01/Accounts/{}/{path}", self.base_url, self.account_sid),
             authorization: Authorization::Basic {
@@ -192,6 +193,17 @@ impl Carrier for Twilio {
 
     fn end(&self) -> Reply {
         document(response("<Hangup/>"))
+    }
+
+    /// `GET /2010-04-01/Accounts/{sid}.json`
+    fn ask(&self, _id: &str, _now_ms: i64) -> Outgoing {
+        Outgoing {
+            method: "GET",
+            url: format!("{}/2010-04-01/Accounts/{}.json", self.base_url, self.account_sid),
+            content_type: None,
+            body: Bytes::new(),
+            ..self.post("", &[])
+        }
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

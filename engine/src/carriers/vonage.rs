@@ -104,6 +104,7 @@ impl Vonage {
             "exp": iat.saturating_add(TOKEN_SECONDS),
         });
         Outgoing {
+            carrier: CarrierName::Vonage,
             method,
             url,
             authorization: Authorization::Jwt { claims, key: self.private_key.clone() },
@@ -225,6 +226,13 @@ impl Carrier for Vonage {
 
     fn dial_ended(&self, callback: &Callback<'_>) -> Result<Option<DialEnd>, String> {
         events::dial_ended(callback)
+    }
+
+    /// `GET /v1/calls?page_size=1`: it needs the application's key, as placing a call does.
+    fn ask(&self, id: &str, now_ms: i64) -> Outgoing {
+        let url = format!("{}/v1/calls?page_size=1", self.base_url);
+        let signed = self.request("GET", url, &Value::Null, id, now_ms);
+        Outgoing { content_type: None, body: bytes::Bytes::new(), ..signed }
     }
 
     fn rejection(&self, reply: &HttpReply) -> Rejection {

@@ -8,6 +8,7 @@ use crate::conversation::{AssistantSnapshot, PipelineMode, ToolSpec};
 use crate::models::realtime::RealtimeSettings;
 use crate::models::settings::provider_of;
 use crate::models::{AssistantInUse, RULES_MODEL, for_realtime};
+use crate::ports::Party;
 use crate::speech::settings::{OPENAI_TRANSCRIBER, TONE};
 use crate::speech::transcribers::TranscriberSettings;
 
@@ -98,8 +99,8 @@ impl Config {
         }
         let transcriber = self.transcriber_of(talking).ok()?;
         let builtin = (!talking.is_realtime()).then(|| assistant.clone());
-        let (provider, model) = assistant.model.split_once('/')?;
-        let provider = self.catalog.providers.get(provider)?;
+        let (name, model) = assistant.model.split_once('/')?;
+        let provider = self.catalog.providers.get(name)?;
         let key = provider.endpoint.as_ref().and_then(|endpoint| endpoint.api_key.clone());
         let prices = self.catalog.settings(&assistant.model).cloned().unwrap_or_default();
         let knowledge_bytes = prices.knowledge_bytes().min(REALTIME_KNOWLEDGE_BYTES_MAX);
@@ -108,6 +109,7 @@ impl Config {
         let speed = assistant.speech.speed;
         Some(RealtimeSettings {
             transcription: TranscriberSettings {
+                party: Party::model(name),
                 base_url: provider
                     .realtime_url
                     .clone()

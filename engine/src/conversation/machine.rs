@@ -44,7 +44,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 /// #     id: "call_1".into(), instructions: String::new(), first_message: "Hello!".into(),
 /// #     knowledge: vec![].into(), tools: vec![].into(), has_transfers: false, seed: 7, limits: Default::default(), is_spoken: false,
 /// #     apology: String::new(), still_there: String::new(), not_understood: String::new(), keys: false, filler: String::new(),
-/// #     voicemail: None,
+/// #     opening_note: String::new(), voicemail: None,
 /// # };
 /// let model = RulesAssistant::new(&setup.knowledge, &setup.tools);
 /// let mut conversation = Conversation::new(setup);
@@ -69,6 +69,7 @@ use crate::conversation::{AssistantReply, AssistantTurn, Message};
 ///                 id,
 ///                 text: "the tool's response".into(),
 ///                 is_error: false,
+///                 mocked: false,
 ///             }),
 ///             Output::PressKeys { .. } | Output::Hush | Output::Ended { .. } => {}
 ///         }
@@ -220,7 +221,7 @@ impl Conversation {
             Input::AssistantText { request, text } => self.assistant_text(request, &text),
             Input::AssistantReply { request, reply } => self.assistant_reply(request, reply),
             Input::ModelFailed { request, reason } => self.model_failed(request, reason),
-            Input::ToolResult { id, text, is_error } => self.tool_result(&id, text, is_error),
+            Input::ToolResult { id, text, is_error, mocked } => self.tool_result(&id, text, is_error, mocked),
             Input::Keys { keys, duration_ms, silence_ms } => self.keys(keys, duration_ms, silence_ms),
             Input::KeysPressed { id, pressed } => self.keys_pressed(&id, pressed),
             Input::Interrupted { heard_permille } => self.interrupted(heard_permille),
@@ -301,6 +302,11 @@ impl Conversation {
         &self.transcript
     }
 
+    /// The names of the assistant's tools.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.setup.tools.iter().map(|tool| tool.name.as_str())
+    }
+
     /// An upper bound of the transcript's size as JSON, in bytes.
     #[must_use]
     pub const fn transcript_bytes(&self) -> usize {
@@ -362,10 +368,17 @@ impl Conversation {
         if self.state != State::New {
             return;
         }
-        if self.mailbox.is_some() {
-            return self.meet_machine();
+        let has_met_machine = self.mailbox.is_some();
+        match has_met_machine {
+            true => self.meet_machine(),
+            false => self.state = State::Listening,
         }
-        self.state = State::Listening;
+        if !self.setup.opening_note.is_empty() {
+            self.note(self.setup.opening_note.clone());
+        }
+        if has_met_machine {
+            return;
+        }
         let text = self.setup.first_message.clone();
         if !text.trim().is_empty() {
             self.say(text);

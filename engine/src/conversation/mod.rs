@@ -3,6 +3,7 @@
 //! [`Conversation`] makes the decisions and a driver executes them. [`transcript`] has the rows that result.
 mod configuration;
 mod ended_reason;
+mod filled_texts;
 pub mod input_log;
 pub mod keys;
 mod limits;
@@ -15,6 +16,7 @@ mod voicemail;
 
 pub use configuration::{AssistantSnapshot, PipelineMode, ToolMethod, ToolSnapshot};
 pub use ended_reason::EndedReason;
+pub use filled_texts::{FilledTexts, Texts, Values, Wanted};
 pub use keys::SEND_KEYS;
 pub use limits::{
     ConversationLimits, DURATION_MS_MAX, FILLER_AFTER_MS, NOTES_MAX, REPEATS_MAX, SILENCES_MAX,

@@ -56,6 +56,9 @@ pub struct TranscriptRow {
     /// only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
+    /// True on a `tool_result` row when the scenario's `tool_mocks` answered and no endpoint was called. Such rows only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mocked: bool,
 }
 
 impl TranscriptRow {
@@ -75,6 +78,7 @@ impl TranscriptRow {
             tool_call_id: None,
             arguments: None,
             is_error: None,
+            mocked: false,
         }
     }
 }

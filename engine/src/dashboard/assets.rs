@@ -1,10 +1,7 @@
 //! What the pages load: one stylesheet and small modules of plain JavaScript, embedded in the engine.
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
-
+use crate::base::hash::policy_source;
 use crate::base::script::script;
 
 const CSS: &str = "text/css; charset=utf-8";
@@ -18,8 +15,7 @@ pub const STYLE_COOKIE: &str = "sidetone_style";
 
 /// What a policy allows the stylesheet in the page by.
 pub fn style_source() -> &'static str {
-    static SOURCE: LazyLock<String> =
-        LazyLock::new(|| format!("sha256-{}", STANDARD.encode(Sha256::digest(STYLE))));
+    static SOURCE: LazyLock<String> = LazyLock::new(|| policy_source(STYLE));
     &SOURCE
 }
 

@@ -1,7 +1,8 @@
 //! What every page has: the rail, the strip with title, action and API calls, notices, the summary of problems.
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use serde_json::{Map, Value, json};
 
+use crate::base::html_page::html_page;
 use crate::dashboard::assets;
 use crate::dashboard::frame::Frame;
 use crate::dashboard::pages::form::{self, about, control_id, problems, sentence};
@@ -194,23 +195,14 @@ pub fn plain(title: &str, content: Markup) -> Markup {
 }
 
 fn document(title: &str, frame: Option<&Frame>, body: Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width,initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                @if let Some(frame) = frame { meta name="csrf" content=(frame.csrf); }
-                title { (title) " · Sidetone" }
-                link rel="icon" href=(assets::url("icon.svg"));
-                @if frame.is_some_and(|frame| frame.has_style) { link rel="stylesheet" href=(assets::url("app.css")); }
-                @else { style data-file=(assets::url("app.css")) data-version=(assets::hash()) { (PreEscaped(assets::STYLE)) } }
-                script type="module" src=(assets::url("app.js")) {}
-            }
-            body { (body) }
-        }
-    }
+    let csrf = html! { @if let Some(frame) = frame { meta name="csrf" content=(frame.csrf); } };
+    let loads = html! {
+        link rel="icon" href=(assets::url("icon.svg"));
+        @if frame.is_some_and(|frame| frame.has_style) { link rel="stylesheet" href=(assets::url("app.css")); }
+        @else { style data-file=(assets::url("app.css")) data-version=(assets::hash()) { (PreEscaped(assets::STYLE)) } }
+        script type="module" src=(assets::url("app.js")) {}
+    };
+    html_page(&format!("{title} · Sidetone"), &csrf, &loads, &body)
 }
 
 /// A module that one page needs beside the common one.

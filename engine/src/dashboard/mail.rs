@@ -7,7 +7,7 @@ use crate::base::limits::{MAIL_DEADLINE_MS, MAIL_NAME_CHARS_MAX, MAIL_REPLY_BYTE
 use crate::base::setting::Secret;
 use crate::base::text::is_unfit_for_names;
 use crate::config::MailRoute;
-use crate::ports::{Egress, HttpError, HttpRequest, OutgoingMail};
+use crate::ports::{Egress, HttpError, HttpRequest, OutgoingMail, Party, PartyKind};
 use crate::services::Services;
 
 /// A mail in plain text: nothing in it needs more, and no scanner mistakes it for an advertisement.
@@ -117,6 +117,7 @@ async fn send_by_api(
         deadline_ms: MAIL_DEADLINE_MS,
         response_bytes_max: MAIL_REPLY_BYTES_MAX,
         egress: Egress::Operator,
+        party: Party::of_operator(PartyKind::Mail, "api"),
     };
     match services.ports().http.send(request).await {
         Ok(reply) | Err(HttpError::TooLarge(reply)) if (200..300).contains(&reply.status) => Ok(()),

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::field;
+use crate::base::json;
 use crate::base::limits::STALE_ATTEMPTS_MAX;
 use crate::base::phone::E164;
 use crate::base::whole_number;
@@ -12,6 +14,7 @@ use crate::live;
 use crate::operations::all_problems;
 use crate::operations::context::{Context, Identity};
 use crate::operations::following::Follow;
+use crate::operations::id_kinds;
 use crate::operations::operation::{Effects, File, Input, Next, Operation, Output};
 use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
@@ -76,6 +79,7 @@ async fn run(
     operation: &'static Operation,
     mut raw: Raw,
 ) -> Result<Answer, Fault> {
+    context.running(operation.id);
     context.check_role(operation.for_admins)?;
     if operation.effects != Effects::Read {
         context.audit_as(operation.id, raw.path.first().cloned());
@@ -96,6 +100,7 @@ async fn run(
             // is told so first, and an answer stored under an Idempotency-Key stands.
             Err(Fault::Refused(error)) if error.code != Code::Unauthorized => {
                 context.authenticate().await.and_then(|_| {
+                    let error = id_kinds::explain(error, operation, &input.path);
                     Err(complete(error, operation, schemas, Some(&input.body), true, context).into())
                 })
             }
@@ -138,9 +143,16 @@ fn checked(
     raw: &mut Raw,
 ) -> Result<Input, Error> {
     let mut problems = std::mem::take(&mut raw.problems);
-    let query = checked_query(schemas.query.as_ref(), operation, raw, &mut problems)?;
+    let query = checked_query(schemas, operation, raw, &mut problems)?;
     if let (Some(schema), Some(body)) = (&schemas.body, &mut raw.body) {
-        problems.extend(validate::problems(schema, body, raw.strictness, Place::Body));
+        let of_body = validate::problems(schema, body, raw.strictness, Place::Body);
+        // An argument that belongs into the body is named once, with its place.
+        let is_beside = |field: &str| {
+            raw.strictness == Strictness::Coerce && problems.iter().any(|known| known.field == field)
+        };
+        let is_told = |one: &FieldProblem| body.get(&one.field).is_none() && is_beside(&one.field);
+        let of_body: Vec<FieldProblem> = of_body.into_iter().filter(|one| !is_told(one)).collect();
+        problems.extend(of_body);
     }
     if !problems.is_empty() {
         problems.extend(wrong_number(operation, raw));
@@ -189,12 +201,13 @@ fn wrong_number(operation: &Operation, raw: &Raw) -> Option<FieldProblem> {
 /// Query values arrive as texts (REST) or JSON (MCP) and obey the same rules: the wrong form is a 400, a value out of
 /// range or an unknown name a 422.
 fn checked_query(
-    schema: Option<&Value>,
+    schemas: &RequestSchemas,
     operation: &'static Operation,
     raw: &mut Raw,
     problems: &mut Vec<FieldProblem>,
 ) -> Result<Map<String, Value>, Error> {
     let sent = std::mem::take(&mut raw.query);
+    let schema = schemas.query.as_ref();
     if schema.is_none() && sent.is_empty() {
         return Ok(sent);
     }
@@ -202,7 +215,7 @@ fn checked_query(
     let schema = schema.unwrap_or(&nothing);
     let mut typed = Map::new();
     let mut malformed = Vec::new();
-    for (name, value) in sent {
+    for (name, value) in gathered(schema, sent, &mut malformed) {
         let Some(kind) = schema["properties"][&name]["type"].as_str() else {
             // Unknown: refused below, by name.
             typed.insert(name, value);
@@ -218,7 +231,30 @@ fn checked_query(
                     }
                 }
             }
-            ("string", value @ Value::String(_)) => value,
+            ("string", Value::String(text)) => match id_kinds::wrong_form(&name, &text) {
+                Some(message) => {
+                    malformed.push(FieldProblem::new(name, message));
+                    continue;
+                }
+                None => text.into(),
+            },
+            // A word of an enum, as JSON has it.
+            ("string", word @ (Value::Bool(_) | Value::Null))
+                if raw.strictness == Strictness::Coerce
+                    && takes_word(&schema["properties"][&name], &word) =>
+            {
+                word.to_string().into()
+            }
+            ("object", value) => match object(value, raw.strictness) {
+                Some(entries) => entries.into(),
+                None => {
+                    let message = format!(
+                        "must be an object; in a query, each entry is a parameter: {name}.<name>=<value>"
+                    );
+                    malformed.push(FieldProblem::new(name, message));
+                    continue;
+                }
+            },
             ("boolean", value @ Value::Bool(_)) => value,
             ("boolean", Value::String(text)) if text == "true" || text == "1" => Value::Bool(true),
             ("boolean", Value::String(text)) if text == "false" || text == "0" => Value::Bool(false),
@@ -239,7 +275,7 @@ fn checked_query(
     problems.extend(malformed);
     let place = match raw.strictness {
         Strictness::Strict => Place::Query,
-        Strictness::Coerce => Place::Arguments(operation),
+        Strictness::Coerce => Place::Arguments(operation, schemas.body.as_ref()),
     };
     let mut value = Value::Object(typed);
     problems.extend(validate::problems(schema, &mut value, Strictness::Strict, place));
@@ -247,6 +283,55 @@ fn checked_query(
         Value::Object(typed) => Ok(typed),
         _ => Ok(Map::new()),
     }
+}
+
+/// Whether `true`, `false` or `null` is one of the words that a schema allows.
+fn takes_word(schema: &Value, word: &Value) -> bool {
+    let words = schema["enum"].as_array();
+    words.is_some_and(|words| words.iter().any(|one| one.as_str() == Some(word.to_string().as_str())))
+}
+
+/// The object that was sent; over MCP also as a text.
+fn object(value: Value, strictness: Strictness) -> Option<Map<String, Value>> {
+    match (value, strictness) {
+        (Value::Object(entries), _) => Some(entries),
+        (Value::String(text), Strictness::Coerce) => match json::read(text.as_bytes()) {
+            Ok(Value::Object(entries)) => Some(entries),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The parameters, with the entries of an object put together: `metadata.name=value`, and `metadata[name]=value`, as OpenAPI's
+/// clients write it.
+fn gathered(
+    schema: &Value,
+    sent: Map<String, Value>,
+    malformed: &mut Vec<FieldProblem>,
+) -> Map<String, Value> {
+    let object_of = |name: &str| {
+        let (object, entry) = name.split_once(['.', '['])?;
+        let is_object = schema["properties"][object]["type"] == "object";
+        let entry = match name.as_bytes().get(object.len()) {
+            Some(b'[') => entry.strip_suffix(']')?,
+            _ => entry,
+        };
+        is_object.then(|| (object.to_owned(), entry.to_owned()))
+    };
+    let mut all = Map::new();
+    for (name, value) in sent {
+        match object_of(&name) {
+            None => drop(all.insert(name, value)),
+            Some((object, entry)) => match all.entry(object).or_insert_with(|| Map::new().into()) {
+                Value::Object(entries) if !entries.contains_key(&entry) => drop(entries.insert(entry, value)),
+                _ => {
+                    malformed.push(FieldProblem::new(field::shortened(&name), "is given twice; give it once"))
+                }
+            },
+        }
+    }
+    all
 }
 
 fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, Fault> {

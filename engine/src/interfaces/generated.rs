@@ -7,6 +7,7 @@ mod build;
 #[cfg(not(target_arch = "wasm32"))]
 mod derive;
 mod embedded;
+mod openapi_3_0;
 #[cfg(not(target_arch = "wasm32"))]
 mod parts;
 
@@ -62,12 +63,21 @@ impl Documents {
         }
     }
 
+    /// `/openapi-3.0.json`.
+    pub fn openapi_3_0(&self, base_url: &str) -> Result<String, Fault> {
+        Ok(openapi_3_0::from_3_1(self.openapi_value(base_url)?).to_string())
+    }
+
     /// `/docs`.
-    pub fn docs(&self) -> Result<String, Fault> {
+    pub fn docs(&self, base_url: &str) -> Result<String, Fault> {
+        Ok(docs::render(&self.openapi_value(base_url)?, base_url))
+    }
+
+    fn openapi_value(&self, base_url: &str) -> Result<Value, Fault> {
         match &self.0 {
             #[cfg(not(target_arch = "wasm32"))]
-            Source::Derived => Ok(docs::render(&openapi::document(""))),
-            Source::Embedded(embedded) => Ok(docs::render(&embedded.openapi_value()?)),
+            Source::Derived => Ok(openapi::document(base_url)),
+            Source::Embedded(embedded) => embedded.openapi_value(base_url),
         }
     }
 
@@ -105,9 +115,10 @@ mod tests {
         let (built, derived) = (embedded(), Documents::derived());
         for url in ["https://voice.example.com", "http://127.0.0.1:8787", "https://a.example/\"\\\u{1}é"] {
             assert_eq!(built.openapi(url).unwrap(), derived.openapi(url).unwrap());
+            assert_eq!(built.openapi_3_0(url).unwrap(), derived.openapi_3_0(url).unwrap());
+            assert_eq!(built.docs(url).unwrap(), derived.docs(url).unwrap());
         }
         assert_eq!(built.tools().unwrap(), derived.tools().unwrap());
-        assert_eq!(built.docs().unwrap(), derived.docs().unwrap());
         for operation in OPERATIONS {
             let (built, derived) = (built.requests(operation).unwrap(), derived.requests(operation).unwrap());
             assert_eq!(built, derived, "{}", operation.id);
@@ -128,7 +139,7 @@ mod tests {
         for bad in ["".to_owned(), "\n\n".to_owned(), "openapi 0+9\n\n{}".to_owned(), without_the_last_third]
         {
             let built = Documents::embedded(Box::leak(bad.clone().into_boxed_str()));
-            assert!(built.openapi("").is_err() || built.docs().is_err() || built.tools().is_err(), "{bad}");
+            assert!(built.openapi("").is_err() || built.docs("").is_err() || built.tools().is_err(), "{bad}");
         }
         let nameless = text.replacen("\ncreate_assistant ", "\nmake_assistant ", 1);
         assert_ne!(nameless, text);

@@ -2,6 +2,8 @@
 //! ready to send. The engine re-exports these types for hosts.
 mod admission;
 mod bodies;
+mod log_record;
+mod metrics;
 mod prepared_response;
 pub(crate) mod response_budget;
 mod routes;
@@ -10,6 +12,6 @@ pub(crate) use admission::begin;
 pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
 pub(crate) use bodies::Bodies;
 pub use bodies::Room;
-pub use prepared_response::{
-    BlobResponse, EventsResponse, FinalResponse, LogRecord, PreparedResponse, RequestTrace,
-};
+pub use log_record::LogRecord;
+pub use prepared_response::{BlobResponse, EventsResponse, FinalResponse, PreparedResponse, RequestTrace};
+pub use response_budget::BodyMemory;

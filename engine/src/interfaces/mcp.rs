@@ -2,8 +2,13 @@
 //! protocol version in every request (2026-07-28). There are no sessions, and responses are JSON only. Sources: the
 //! specification's transport and lifecycle pages of each revision.
 mod call;
+mod features;
+mod instructions;
+mod less;
 mod message;
 mod modern;
+mod prompts;
+mod resources;
 pub(crate) mod tools;
 
 use bytes::Bytes;
@@ -32,11 +37,6 @@ const MODERN_VERSIONS: &[&str] = &["2026-07-28"];
 /// The revision that the specification assumes without a version header.
 const ASSUMED_VERSION: &str = "2025-03-26";
 const VERSION_HEADER: &str = "mcp-protocol-version";
-
-const INSTRUCTIONS: &str = "Sidetone manages voice assistants: configure them, give them tools and \
-    knowledge, and test them with simulated callers. Path and query values are top-level arguments, the \
-    request body goes into `data`. Actions that can incur usage need `confirm: true`, given only after \
-    the user approved.";
 
 /// One JSON-RPC reply: its HTTP status and its text.
 pub(crate) struct Reply {
@@ -77,15 +77,16 @@ async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestI
             Err(fault) => Err(fault),
         }
     };
-    match outcome {
+    let mut response = match outcome {
         Ok(Some(reply)) => {
-            let mut response = json_response(reply.status, Bytes::from(reply.text));
-            response_budget::answered(&mut response, &context);
+            let response = json_response(reply.status, Bytes::from(reply.text));
             with_incident(response, context.incident.take())
         }
         Ok(None) => empty_response(StatusCode::ACCEPTED),
         Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
-    }
+    };
+    response_budget::answered(&mut response, &context);
+    response
 }
 
 /// `Ok(None)` is a 202; an `Err` is an HTTP error with the REST envelope (a bad key).
@@ -170,6 +171,14 @@ async fn legacy(
             }
         },
         method => {
+            if let Some(result) = features::answer(api, context, &request, request_id).await? {
+                // The key may not have been looked up: not every answer needs storage.
+                dispatch::authenticate(context).await?;
+                return Ok(match result {
+                    Ok((result, _)) => result_reply(id, &result.to_string()),
+                    Err(refusal) => refusal.reply(200, id),
+                });
+            }
             dispatch::authenticate(context).await?;
             Ok(match method {
                 "initialize" => result_reply(id, &initialize(&request.params).to_string()),
@@ -249,9 +258,9 @@ fn initialize(params: &Value) -> Value {
     let version = LEGACY_VERSIONS.iter().find(|known| **known == asked).unwrap_or(&LEGACY_VERSIONS[0]);
     json!({
         "protocolVersion": version,
-        "capabilities": {"tools": {}},
+        "capabilities": features::capabilities(),
         "serverInfo": server_info(),
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions::INSTRUCTIONS,
     })
 }
 

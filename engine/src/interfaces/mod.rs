@@ -9,6 +9,7 @@ pub(crate) mod mcp;
 pub(crate) mod mounted;
 #[cfg(not(target_arch = "wasm32"))]
 mod openapi;
+pub(crate) mod operator;
 mod range;
 pub(crate) mod rest;
 pub(crate) mod router;
@@ -18,7 +19,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use http::HeaderValue;
 
+use crate::base::hash::sha256_hex;
 use crate::config::Config;
 use crate::interfaces::generated::{Documents, RequestSchemas};
 use crate::interfaces::mcp::tools::Tools;
@@ -27,6 +30,22 @@ use crate::operations::OPERATIONS;
 use crate::operations::operation::Operation;
 use crate::storage::fault::Fault;
 
+/// A document that is the same for everybody, and as long as the process lives.
+#[derive(Clone)]
+pub(crate) struct Document {
+    pub(crate) text: Bytes,
+    /// The whole field value, with its quotes. It is weak: a host may compress the text.
+    pub(crate) etag: HeaderValue,
+}
+
+impl Document {
+    fn new(text: String) -> Result<Self, Fault> {
+        let etag = format!("W/\"{}\"", sha256_hex(text.as_bytes()));
+        let etag = HeaderValue::try_from(etag).map_err(|error| Fault::Bug(format!("an ETag: {error}")))?;
+        Ok(Self { text: text.into(), etag })
+    }
+}
+
 /// The interfaces to the operation table.
 pub struct Interfaces {
     /// REST.
@@ -34,8 +53,9 @@ pub struct Interfaces {
     base_url: String,
     documents: Documents,
     tools: OnceLock<Tools>,
-    openapi: OnceLock<Bytes>,
-    docs: OnceLock<Bytes>,
+    openapi: OnceLock<Document>,
+    openapi_3_0: OnceLock<Document>,
+    docs: OnceLock<Document>,
     schemas: BTreeMap<&'static str, OnceLock<RequestSchemas>>,
 }
 
@@ -53,6 +73,7 @@ impl Interfaces {
             documents,
             tools: OnceLock::new(),
             openapi: OnceLock::new(),
+            openapi_3_0: OnceLock::new(),
             docs: OnceLock::new(),
             schemas,
         })
@@ -64,13 +85,18 @@ impl Interfaces {
     }
 
     /// `/openapi.json`.
-    pub fn openapi(&self) -> Result<Bytes, Fault> {
-        once(&self.openapi, || self.documents.openapi(&self.base_url).map(Bytes::from)).cloned()
+    pub(crate) fn openapi(&self) -> Result<&Document, Fault> {
+        once(&self.openapi, || self.documents.openapi(&self.base_url).and_then(Document::new))
+    }
+
+    /// `/openapi-3.0.json`.
+    pub(crate) fn openapi_3_0(&self) -> Result<&Document, Fault> {
+        once(&self.openapi_3_0, || self.documents.openapi_3_0(&self.base_url).and_then(Document::new))
     }
 
     /// `/docs`.
-    pub fn docs(&self) -> Result<Bytes, Fault> {
-        once(&self.docs, || self.documents.docs().map(Bytes::from)).cloned()
+    pub(crate) fn docs(&self) -> Result<&Document, Fault> {
+        once(&self.docs, || self.documents.docs(&self.base_url).and_then(Document::new))
     }
 
     /// The request schemas of one operation.

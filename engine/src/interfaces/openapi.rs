@@ -1,11 +1,18 @@
 //! `/openapi.json`: the operation table as an OpenAPI 3.1 document.
+mod bodies;
+mod generators;
+mod webhooks;
+
 use std::collections::BTreeMap;
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
+use self::bodies::Bodies;
+use self::webhooks::webhooks;
 use crate::base::error::Code;
 use crate::base::limits;
+use crate::interfaces::docs::Examples;
 use crate::interfaces::generated::{RequestSchemas, requests};
 use crate::interfaces::mcp::tools::path_value;
 use crate::operations::operation::{Operation, Presence, Success};
@@ -15,6 +22,9 @@ const DESCRIPTION: &str = "Voice assistants as one engine: configure assistants,
     knowledge, bind phone numbers, and test them with simulated callers. Send your workspace API key as \
     `Authorization: Bearer sidetone_…`. Every operation but the download of a recording is also an MCP tool of the same name at `/mcp`. \
     Unknown fields and parameters are refused by name. Times are RFC 3339 UTC.";
+
+/// The service of the examples, which are the same wherever the document is served.
+const EXAMPLE_URL: &str = "https://voice.example.com";
 
 /// Error codes of every operation.
 const COMMON: &[Code] = &[
@@ -31,16 +41,21 @@ const WITH_BODY: &[Code] =
 /// Derives the document.
 pub fn document(base_url: &str) -> Value {
     let mut generator = schema::response_generator();
+    let mut bodies = Bodies::new();
+    let examples = Examples::of_service(EXAMPLE_URL);
     let mut paths: Map<String, Value> = Map::new();
     for operation in OPERATIONS {
         let entry = paths.entry(operation.path).or_insert_with(|| json!({}));
         entry[operation.method.as_str().to_ascii_lowercase()] =
-            describe(operation, &requests(operation), &mut generator);
+            describe(operation, &requests(operation), &mut generator, &mut bodies, &examples);
     }
     open_paths(&mut paths);
     let mut components = generator.take_definitions(true);
     components.values_mut().for_each(schema::normalise);
     components.insert("Error".to_owned(), error_schema());
+    bodies.merge(&mut paths, &mut components);
+    share_enums(&mut paths, &components);
+    let webhooks = webhooks(&mut components, &examples);
     let tags: Vec<Value> =
         GROUPS.iter().map(|(name, note)| json!({"name": name, "description": note})).collect();
     let mut document = json!({
@@ -55,6 +70,7 @@ pub fn document(base_url: &str) -> Value {
         "security": [{"key": []}],
         "tags": tags,
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             "securitySchemes": {"key": {
                 "type": "http", "scheme": "bearer",
@@ -64,10 +80,17 @@ pub fn document(base_url: &str) -> Value {
         },
     });
     schema::without_max_bytes(&mut document);
+    generators::prepare(&mut document);
     document
 }
 
-fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut SchemaGenerator) -> Value {
+fn describe(
+    operation: &Operation,
+    requests: &RequestSchemas,
+    generator: &mut SchemaGenerator,
+    bodies: &mut Bodies,
+    examples: &Examples,
+) -> Value {
     let mut described = json!({
         "operationId": operation.id,
         "tags": [operation.group],
@@ -76,13 +99,41 @@ fn describe(operation: &Operation, requests: &RequestSchemas, generator: &mut Sc
         "parameters": parameters(operation, requests),
         "responses": responses(operation, requests, generator),
     });
-    if let (Some(body), Some(shape)) = (&requests.body, operation.body) {
+    let example = examples.operation(operation.id);
+    if let Some(body) = operation.body {
         described["requestBody"] = json!({
-            "required": shape.presence != Presence::Optional,
-            "content": {"application/json": {"schema": body}},
+            "required": body.presence != Presence::Optional,
+            "content": {"application/json": {"schema": bodies.schema(body)}},
         });
+        // An example with an id of somebody else's would be refused.
+        if let Some(sent) = example.get("body").filter(|sent| !sent.to_string().contains("_id")) {
+            described["requestBody"]["content"]["application/json"]["schema"]["examples"] = json!([sent]);
+        }
+    }
+    if let Some(received) = example.get("response") {
+        let status = operation.success.status().to_string();
+        described["responses"][status]["content"]["application/json"]["example"] = received.clone();
     }
     described
+}
+
+/// Parameters name the enums that are components.
+fn share_enums(paths: &mut Map<String, Value>, components: &Map<String, Value>) {
+    let operations =
+        paths.values_mut().filter_map(Value::as_object_mut).flat_map(|methods| methods.values_mut());
+    for operation in operations {
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        for parameter in parameters.into_iter().flatten() {
+            let schema = &mut parameter["schema"];
+            let choices = schema["enum"].as_array().filter(|choices| choices.len() > 1);
+            let same = choices.and_then(|choices| {
+                components.iter().find(|(_, component)| component["enum"].as_array() == Some(choices))
+            });
+            if let Some((name, _)) = same {
+                *schema = json!({"$ref": format!("#/components/schemas/{name}")});
+            }
+        }
+    }
 }
 
 fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
@@ -95,7 +146,13 @@ fn parameters(operation: &Operation, requests: &RequestSchemas) -> Value {
     for (name, property) in query.into_iter().flatten() {
         let mut property = property.clone();
         let note = property.as_object_mut().and_then(|object| object.remove("description"));
-        parameters.push(json!({"name": name, "in": "query", "description": note, "schema": property}));
+        let is_object = property["type"] == "object";
+        let mut parameter = json!({"name": name, "in": "query", "description": note, "schema": property});
+        if is_object {
+            parameter["style"] = "deepObject".into();
+            parameter["explode"] = true.into();
+        }
+        parameters.push(parameter);
     }
     if operation.revision {
         parameters.push(json!({
@@ -159,7 +216,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
     }
     success["headers"] = success_headers(operation, requests, revised);
     if operation.success == Success::Audio {
-        success["content"] = json!({"audio/wav": {}});
+        success["content"] = json!({"audio/wav": {"schema": {"type": "string", "format": "binary"}}});
         let mut part = success.clone();
         part["description"] = "The requested range of the recording.".into();
         part["headers"]["Content-Range"] = json!({"description": "The first and last byte of the range, and the size of the recording.", "schema": {"type": "string"}});
@@ -170,7 +227,7 @@ fn responses(operation: &Operation, requests: &RequestSchemas, generator: &mut S
         );
     }
     if operation.success == Success::Events {
-        success["content"] = json!({"text/event-stream": {}});
+        success["content"] = json!({"text/event-stream": {"schema": {}}});
         responses.insert(
             "204".to_owned(),
             json!({"description": "It has ended, and `Last-Event-ID` is its last event. Without a body."}),
@@ -249,6 +306,13 @@ fn open_paths(paths: &mut Map<String, Value>) {
         ("/healthz", "health", "Whether the service is up", "The service is up.", "application/json"),
         ("/readyz", "ready", "Whether storage takes writes", "It does.", "application/json"),
         ("/openapi.json", "openapi", "This document", "The OpenAPI document.", "application/json"),
+        (
+            "/openapi-3.0.json",
+            "openapi_3_0",
+            "This document as OpenAPI 3.0",
+            "The document, without `webhooks`.",
+            "application/json",
+        ),
         ("/docs", "docs", "The documentation page", "The documentation page.", "text/html"),
         (
             "/voice-test",
@@ -258,7 +322,9 @@ fn open_paths(paths: &mut Map<String, Value>) {
             "text/html",
         ),
     ] {
-        let mut responses = json!({"200": {"description": answer, "content": {kind: {}}}});
+        let schema = if kind == "text/html" { json!({"type": "string"}) } else { json!({"type": "object"}) };
+        let content = json!({kind: {"schema": schema}});
+        let mut responses = json!({"200": {"description": answer, "content": content}});
         let unavailable = match path {
             "/healthz" => Some("The service cannot reach its database."),
             "/readyz" => {
@@ -267,7 +333,7 @@ fn open_paths(paths: &mut Map<String, Value>) {
             _ => None,
         };
         if let Some(description) = unavailable {
-            responses["503"] = json!({"description": description, "content": {kind: {}}});
+            responses["503"] = json!({"description": description, "content": content});
         }
         paths.insert(
             path.to_owned(),

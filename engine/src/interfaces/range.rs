@@ -36,7 +36,7 @@ pub fn wanted(method: &Method, headers: &HeaderMap, size: u64, etag: &str) -> Wa
 }
 
 /// Whether the client names this version in `If-None-Match`, by the weak comparison, or any version with `*`.
-fn has_already(headers: &HeaderMap, etag: &str) -> bool {
+pub(super) fn has_already(headers: &HeaderMap, etag: &str) -> bool {
     headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
         // A comma within another service's tag splits it in two, neither of which can be one of ours.
         value.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag)

@@ -51,22 +51,22 @@ pub async fn handle_as(
         Ok(raw) => dispatch::dispatch(api, &mut context, route.operation, raw).await,
         Err(error) => Err(after_the_key(&mut context, error).await),
     };
-    match outcome {
+    let mut response = match outcome {
         Ok(mut answer) => {
             let sent = match (answer.file.take(), answer.follow.take()) {
                 (Some(file), _) => Ok(send(*file, request.method(), request.headers(), request_id)),
                 (None, Some(follow)) => events(&context, follow, request.method()),
                 (None, None) => Ok(respond(answer, &api.services().config().base_url, request.uri())),
             };
-            let mut response = match sent {
-                Ok(response) => response,
-                Err(fault) => return api.refuse(fault, incoming, now_ms, request_id),
-            };
-            response_budget::answered(&mut response, &context);
-            with_incident(response, context.incident.take())
+            match sent {
+                Ok(response) => with_incident(response, context.incident.take()),
+                Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
+            }
         }
         Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
-    }
+    };
+    response_budget::answered(&mut response, &context);
+    response
 }
 
 /// A bad key is reported before a malformed request.

@@ -36,6 +36,11 @@ impl Router {
         Ok(Self { paths })
     }
 
+    /// The path of the operations that answer `path`, with the names of its values.
+    pub fn pattern(&self, path: &str) -> Option<&'static str> {
+        self.paths.at(path).ok()?.value.first().map(|operation| operation.path)
+    }
+
     /// Finds the operation, or the error to answer. HEAD is answered as GET.
     pub fn find(&self, method: &Method, path: &str) -> Result<Route, Error> {
         let unknown = || {

@@ -119,7 +119,9 @@ async fn load(services: &Services, job: &Job, call_id: &CallId) -> Result<Option
         Leg::select(&job.workspace_id, call_id),
         recordings::in_progress(&job.workspace_id, call_id),
     ];
-    let [call, subscribers, live, rows, turns, leg, recording] = services.read(reads).await?;
+    let [mut call, subscribers, live, rows, turns, leg, recording] = services.read(reads).await?;
+    // An analysis can come so late that the transcript is archived.
+    services.unarchive(&job.workspace_id, &mut call).await?;
     let Some(row) = call.first() else {
         return Ok(None);
     };
@@ -200,7 +202,7 @@ async fn analyze_call(
                 Grant::Taken | Grant::Spent => by_rule(),
                 grant @ (Grant::Free | Grant::Reserve(_)) => {
                     let most_microusd = grant.reserved().unwrap_or(LIVE_COST_MICROUSD_MAX);
-                    let answer = analyst.analyse(services.ports(), &turn, most_microusd).await;
+                    let answer = analyst.analyse(services.ports(), &turn, most_microusd.into()).await;
                     // In a separate batch: the request was paid for, even if storing the analysis fails.
                     let microusd = Cost::of(&answer).microusd;
                     let paid = spending::add(&job.workspace_id, services.ports().clock.now_ms(), microusd);
@@ -219,7 +221,8 @@ async fn analyze_call(
     };
     let now_ms = services.ports().clock.now_ms();
     let mut batch = Batch::from(calls::write::analyzed(&job.workspace_id, call_id, &analysis));
-    batch.emit(services, &job.workspace_id, &found.subscribers, EventKind::CallAnalyzed, now_ms, || {
+    let about = EventKind::CallAnalyzed.of_call(call_id);
+    batch.emit(services, &job.workspace_id, &found.subscribers, about, now_ms, || {
         found.analyzed(services, &analysis)
     })?;
     // What an attempt had reserved that did not finish.

@@ -1,6 +1,7 @@
 //! Work that outlives a request: a row, inserted by the batch that causes it, claimed with a lease, deleted by the
 //! batch that finishes it. Killing the process at any time loses no job; a job may run twice, so its external effects
 //! carry stable ids. [`QueueWorker`] claims jobs for a long-running process, [`Invocation`] for a short-lived one.
+mod archiving;
 mod give_way;
 mod hang_up;
 mod invocation;

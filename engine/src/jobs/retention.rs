@@ -12,8 +12,9 @@ use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::calls::search;
-use crate::storage::calls::write::erase::{Which, erase};
+use crate::storage::calls::write::erase::{Which, ended_before, erase};
 use crate::storage::fault::Fault;
+use crate::storage::parts::Parts;
 use crate::storage::recordings;
 
 /// A workspace with something to delete: what is older than `until_ms`.
@@ -51,26 +52,40 @@ impl Kept {
             now = now_ms
         )
     }
+}
 
-    /// Deletes the oldest of a workspace; the last statement returns a row for each.
-    fn delete(self, due: &Due, now_ms: i64) -> Vec<Statement> {
-        let until_ms = due.until_ms;
-        let statements = match self {
-            Self::Calls => erase(Which::EndedBefore { until_ms, most: RETENTION_CALLS_MAX }, now_ms),
-            Self::Recordings => recordings::delete_before(until_ms, RETENTION_RECORDINGS_MAX, now_ms),
-        };
-        statements.into_iter().map(|statement| statement.in_workspace(&due.workspace_id)).collect()
-    }
-
-    const fn most(self) -> i64 {
-        match self {
-            Self::Calls => RETENTION_CALLS_MAX,
-            Self::Recordings => RETENTION_RECORDINGS_MAX,
-        }
+impl Due {
+    fn own(&self, statements: Vec<Statement>) -> Vec<Statement> {
+        statements.into_iter().map(|statement| statement.in_workspace(&self.workspace_id)).collect()
     }
 }
 
 impl Services {
+    /// Deletes the oldest of a workspace in one batch; whether there may be more.
+    async fn delete_oldest(&self, kept: Kept, due: &Due, now_ms: i64) -> Result<bool, Fault> {
+        let database = &self.ports().database;
+        match kept {
+            Kept::Recordings => {
+                let most = RETENTION_RECORDINGS_MAX;
+                let delete = recordings::delete_before(due.until_ms, most, now_ms);
+                let rows = database.write(due.own(delete)).await?;
+                let deleted = rows.last().map_or(0, |rows| rows.values.len());
+                Ok(i64::try_from(deleted).unwrap_or(0) == most)
+            }
+            Kept::Calls => {
+                let oldest = ended_before(due.until_ms, RETENTION_CALLS_MAX).in_workspace(&due.workspace_id);
+                let [found] = self.read([oldest]).await?;
+                let mut parts = Parts::of(RETENTION_CALLS_MAX);
+                found.iter().try_for_each(|row| parts.add(row))?;
+                let mut lists = parts.lists();
+                let Some(part) = lists.next() else { return Ok(false) };
+                database.write(due.own(erase(Which::Listed(&part), now_ms))).await?;
+                let is_full = i64::try_from(found.values.len()).unwrap_or(0) == RETENTION_CALLS_MAX;
+                Ok(is_full || lists.next().is_some())
+            }
+        }
+    }
+
     /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index.
     pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<Round, Fault> {
         let mut more = false;
@@ -82,9 +97,7 @@ impl Services {
                 .collect::<Result<VecDeque<_>, Fault>>()?;
             for _ in 0..RETENTION_CHUNKS_MAX {
                 let Some(due) = turns.pop_front() else { break };
-                let rows = self.ports().database.write(kept.delete(&due, now_ms)).await?;
-                let deleted = rows.last().map_or(0, |rows| rows.values.len());
-                if i64::try_from(deleted).unwrap_or(0) == kept.most() {
+                if self.delete_oldest(kept, &due, now_ms).await? {
                     turns.push_back(due);
                 }
             }

@@ -11,13 +11,16 @@ use std::sync::Arc;
 
 use crate::base::ids::{CallId, RunId};
 use crate::base::limits::SIMULATION_MEMORY_PER_BYTE;
+use crate::base::values::Variables;
 use crate::config::Talking;
+use crate::conversation::FilledTexts;
 use crate::jobs::Failure;
 use crate::jobs::give_way::GiveWay;
 use crate::jobs::run_journal::{Journal, JournalEntry};
 use crate::live::admission::{Admission, HeldAudio, Starter, admit};
 use crate::live::assistants::{self, Stored};
 use crate::models::AssistantInUse;
+use crate::models::settings::ModelCatalog;
 use crate::ports::statement::Row;
 use crate::services::Services;
 use crate::simulation::callers_phone::RATE;
@@ -103,6 +106,7 @@ struct Started {
     max_cost_microusd: i64,
     call: NewCall,
     assistant: Arc<AssistantInUse>,
+    texts: FilledTexts,
     admission: Arc<Admission>,
     simulation: SimulationSnapshot,
     subscribers: Subscribers,
@@ -111,6 +115,16 @@ struct Started {
 impl Started {
     fn is_voice(&self) -> bool {
         self.run.mode == RunMode::Voice
+    }
+
+    /// What the first answer of caller or assistant may cost, whichever costs more. The judge is asked when there is something
+    /// to rule on, and never beyond the limit.
+    fn first_answer_microusd(&self, catalog: &ModelCatalog) -> i64 {
+        let Self { assistant, texts, simulation, .. } = self;
+        let caller = simulation.caller_model.as_deref().unwrap_or(&assistant.model);
+        let heard = simulation.persona.len() + simulation.scenario.len() + texts.first_message.len();
+        let caller = catalog.answer_may_cost_microusd(caller, heard as u64);
+        caller.max(catalog.answer_may_cost_microusd(&assistant.model, assistant.request_bytes()))
     }
 
     /// Whether the conversation is held for real: with the tone code, it is computed.
@@ -132,7 +146,7 @@ struct Loaded {
 async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<Loaded>, Failure> {
     let workspace_id = &job.workspace_id;
     let sizes = sql!(
-        "SELECT started_at, runs.assistant_snapshot AS assistant, OCTET_LENGTH(assistants.content) AS assistant_bytes,
+        "SELECT started_at, variables, runs.assistant_snapshot AS assistant, OCTET_LENGTH(assistants.content) AS assistant_bytes,
          runs.simulation_snapshot AS simulation, OCTET_LENGTH(simulations.content) AS simulation_bytes FROM runs
          JOIN snapshots AS assistants ON assistants.workspace_id = runs.workspace_id AND assistants.id = runs.assistant_snapshot
          JOIN snapshots AS simulations ON simulations.workspace_id = runs.workspace_id AND simulations.id = runs.simulation_snapshot
@@ -146,7 +160,11 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
         return Ok(None);
     };
     let run = Run::read(run)?;
-    let Some((admission, assistant)) = room(services, job, &run, row).await? else {
+    let call_id = run.call_id.clone().unwrap_or_else(|| services.new_id::<CallId>());
+    let variables = row.json("variables")?;
+    let Some(Roomed { admission, assistant, call, texts }) =
+        room(services, job, &run, row, call_id, variables).await?
+    else {
         start::wait_in_queue(services, job, &run, None).await?;
         return Err(Failure::GaveWay);
     };
@@ -156,12 +174,12 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
         return Ok(None);
     };
     let is_open = run.call_id.is_some();
-    let call_id = run.call_id.clone().unwrap_or_else(|| services.new_id::<CallId>());
     let started = Started {
         seed: run.seed,
         max_cost_microusd: run.max_cost_microusd,
-        call: record::new_call(job, run_id, call_id, &assistant, row.integer("started_at")?),
+        call,
         assistant,
+        texts,
         admission: Arc::new(admission),
         simulation: simulation.json("content")?,
         subscribers: Subscribers::read(&subscribers)?,
@@ -171,13 +189,23 @@ async fn load(services: &Services, job: &Job, run_id: &RunId) -> Result<Option<L
     Ok(Some(Loaded { started, journal, inputs, is_open }))
 }
 
-/// Memory for the run, and its assistant; `None` while others have it.
+/// What a run has memory for.
+struct Roomed {
+    admission: Admission,
+    assistant: Arc<AssistantInUse>,
+    call: NewCall,
+    texts: FilledTexts,
+}
+
+/// Memory for the run, and what it is taken for; `None` while others have it.
 async fn room(
     services: &Services,
     job: &Job,
     run: &Run,
     row: Row<'_>,
-) -> Result<Option<(Admission, Arc<AssistantInUse>)>, Fault> {
+    call_id: CallId,
+    variables: Variables,
+) -> Result<Option<Roomed>, Fault> {
     let Some(mut admission) = admit(services, &job.workspace_id, Starter::Run) else {
         return Ok(None);
     };
@@ -191,6 +219,14 @@ async fn room(
     let talking = Talking::from(&**assistant);
     let is_held = run.mode == RunMode::Voice && !talking.is_tone();
     let audio = HeldAudio { is_recorded: assistant.record, is_realtime: talking.is_realtime() };
+    let started_at_ms = row.integer("started_at")?;
+    let call = NewCall {
+        variables,
+        metadata: run.metadata.clone(),
+        ..record::new_call(job, &run.id, call_id, &assistant, run.snapshot.clone(), started_at_ms)
+    };
+    // An interrupted run goes on with the same texts.
+    let texts = admission.filled(&assistant, &call, started_at_ms, false);
     let fits = !is_held || admission.fits_audio(services, RATE, audio);
-    Ok(fits.then_some((admission, assistant)))
+    Ok(texts.filter(|_| fits).map(|texts| Roomed { admission, assistant, call, texts }))
 }

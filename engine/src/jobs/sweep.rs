@@ -13,7 +13,9 @@ use crate::base::limits::{
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
-use crate::storage::events::CALL_IN_BODY;
+use crate::storage::archives;
+use crate::storage::calls::write::erase::delete_left_groups;
+use crate::storage::events::{CALL_IN_BODY, log};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 use crate::storage::recordings;
@@ -47,13 +49,15 @@ impl Services {
         let deliveries = ids::lower_bound(prefix::DELIVERY, oldest_ms);
         let lone_events = ids::lower_bound(prefix::EVENT, oldest_ms - MARGIN_MS);
         let [abandon, due] = recordings::due(now_ms);
+        let [used_groups, left_groups] = delete_left_groups(SWEEP_ROWS_MAX);
         let rows = [
             delete_idempotency_keys(now_ms - IDEMPOTENCY_WINDOW_MS),
-            delete_tokens(now_ms),
-            delete_carrier_tokens(now_ms),
+            delete_expired("used_test_tokens", "id", now_ms),
+            delete_expired("carrier_tokens", "provider, id", now_ms),
             delete_events_of_deliveries(&deliveries),
             delete_deliveries(&deliveries),
             delete_lone_events(&lone_events, &deliveries),
+            log::delete_before(&ids::lower_bound(prefix::EVENT, oldest_ms), SWEEP_ROWS_MAX),
             delete_legs(now_ms),
             delete_audit_entries(&ids::lower_bound(prefix::AUDIT_ENTRY, now_ms - AUDIT_KEPT_MS)),
             delete_sessions(now_ms),
@@ -61,8 +65,12 @@ impl Services {
             delete_oidc_sign_ins(now_ms - SIGN_IN_WINDOW_MS),
             delete_invitations(now_ms),
             delete_reservations(),
+            delete_expired("test_token_values", "id", now_ms),
+            used_groups,
+            left_groups,
             name_calls_of_events(),
             abandon,
+            archives::due(now_ms),
             // What was abandoned is among these.
             due,
         ];
@@ -73,6 +81,7 @@ impl Services {
             _,
             deliveries,
             events,
+            logged,
             legs,
             audit,
             sessions,
@@ -80,8 +89,12 @@ impl Services {
             begun,
             invited,
             reserved,
+            values,
+            _,
+            groups,
             named,
             _,
+            archives,
             due,
         ] = self.write(rows).await?;
         let found = [
@@ -90,6 +103,7 @@ impl Services {
             &carriers,
             &deliveries,
             &events,
+            &logged,
             &legs,
             &audit,
             &sessions,
@@ -97,18 +111,26 @@ impl Services {
             &begun,
             &invited,
             &reserved,
+            &values,
+            &groups,
             &named,
         ]
         .into_iter()
         .any(|rows| !is_empty(rows));
-        let failed = self.remove_recordings(&due).await?;
+        let mut failed = self.remove_recordings(&due).await?;
+        failed = self.remove_archives(&archives).await?.or(failed);
         // Deleting calls is slow while it has to look into the bodies of events.
         let Round { more } = match is_empty(&named) {
             true => self.apply_retention(now_ms).await?,
             false => Round { more: true },
         };
         let more = more | self.upgrade_search().await?;
-        Ok((Round { more: more || found || !is_empty(&due) }, failed.map(Fault::from)))
+        // What cannot be archived now is in the way of nothing else.
+        let archived = self.archive_old_calls(now_ms).await;
+        let more = more | archived.as_ref().is_ok_and(|round| round.more);
+        let failed = failed.map(Fault::from).or(archived.err());
+        let found = found || !is_empty(&archives) || !is_empty(&due);
+        Ok((Round { more: more || found }, failed))
     }
 
     /// At most so many rounds; returns whether there may be more to remove, and errors for the log.
@@ -139,27 +161,24 @@ fn is_empty(rows: &Rows) -> bool {
 fn delete_idempotency_keys(until_ms: i64) -> Statement {
     sql!(
         "DELETE FROM idempotency_keys WHERE (workspace_id, key) IN (
-           SELECT workspace_id, key FROM idempotency_keys WHERE created_at <= :until ORDER BY created_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+           SELECT workspace_id, key FROM (
+             SELECT workspace_id, key, SUM(bytes) OVER (ORDER BY created_at, workspace_id, key) - bytes AS bytes_before FROM (
+               SELECT workspace_id, key, created_at, COALESCE(OCTET_LENGTH(body), 0) AS bytes FROM idempotency_keys
+               WHERE created_at <= :until ORDER BY created_at, workspace_id, key LIMIT CAST(:most AS INTEGER))
+           ) WHERE bytes_before < :bytes_max) RETURNING 1 AS gone",
         until = until_ms,
-        most = SWEEP_ROWS_MAX
+        most = SWEEP_ROWS_MAX,
+        bytes_max = SWEEP_BYTES_MAX
     )
 }
 
-/// An expired token is rejected anyway.
-fn delete_tokens(now_ms: i64) -> Statement {
+/// Deletes what has expired of a table whose key is in these columns: an expired token is rejected anyway.
+fn delete_expired(table: &str, key: &str, now_ms: i64) -> Statement {
     sql!(
-        "DELETE FROM used_test_tokens WHERE id IN (
-           SELECT id FROM used_test_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
-        now = now_ms,
-        most = SWEEP_ROWS_MAX
-    )
-}
-
-/// As above.
-fn delete_carrier_tokens(now_ms: i64) -> Statement {
-    sql!(
-        "DELETE FROM carrier_tokens WHERE (provider, id) IN (
-           SELECT provider, id FROM carrier_tokens WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM {table} WHERE ({key}) IN (
+               SELECT {key} FROM {table} WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         now = now_ms,
         most = SWEEP_ROWS_MAX
     )

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{Failure, Share};
-use crate::base::ids::{DeliveryId, EventId, WebhookId};
+use crate::base::ids::{DeliveryId, EventId, WebhookId, WorkspaceId};
 use crate::base::limits::{
     DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, DELIVERIES_WAITING_MAX, JOB_LEASE_MS,
 };
@@ -29,6 +29,7 @@ use attempt::Outcome;
 /// The webhook in its current state.
 struct Receiver {
     id: WebhookId,
+    workspace_id: WorkspaceId,
     url: String,
     secrets: SecretVersions,
 }
@@ -102,7 +103,8 @@ async fn load(
     let [receiver, due] = services.read([receiver, due]).await?;
     let receiver = match receiver.first() {
         Some(row) => {
-            Some(Receiver { id: row.id("id")?, url: row.text("url")?, secrets: SecretVersions::read(row)? })
+            let (id, url, secrets) = (row.id("id")?, row.text("url")?, SecretVersions::read(row)?);
+            Some(Receiver { id, workspace_id: job.workspace_id.clone(), url, secrets })
         }
         None => None,
     };

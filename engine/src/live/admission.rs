@@ -1,17 +1,21 @@
 //! Decides whether one more conversation may start in this process. Workspaces share its places and its memory fairly:
 //! one alone may use most of both, and one that has nothing yet finds room. Telephone calls come first, because a caller
 //! cannot try again later as a browser test can.
-use crate::base::error::{Code, Error};
+use crate::base::error::Error;
 use crate::base::fair_pool::{Kept, Share};
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
     CONVERSATION_MEMORY_BYTES, KEPT_FOR_PHONES_PERCENT, LIVE_SESSIONS_MAX, MEMORY_KEPT_FOR_LIVE_PERCENT,
     REALTIME_AUDIO_MS_MAX, TRANSCRIPT_INCLUDED_BYTES, TRANSCRIPT_MEMORY_PER_BYTE,
 };
+use crate::base::time::Timestamp;
+use crate::conversation::{FilledTexts, Values};
 use crate::services::Services;
 use crate::speech::audio::Rate;
 use crate::speech::recorder::FRAME_BYTES;
+use crate::storage::calls::NewCall;
 use crate::storage::recordings;
+use crate::storage::snapshots::AssistantSnapshot;
 
 /// What starts a conversation, and so what it leaves to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +92,23 @@ impl Admission {
         self.fits(recorded + answered)
     }
 
+    /// The texts of the assistant in this call, with its variables and metadata, if there is memory for them.
+    #[must_use]
+    pub(crate) fn filled(
+        &mut self,
+        assistant: &AssistantSnapshot,
+        call: &NewCall,
+        now_ms: i64,
+        meets_machines: bool,
+    ) -> Option<FilledTexts> {
+        let (now, caller_number) = (Timestamp::from_ms(now_ms), call.other_number());
+        let values = Values { variables: &call.variables, now, caller_number };
+        let texts = FilledTexts::of(assistant, &values, meets_machines);
+        let as_stored = assistant.instructions.len() + assistant.first_message.len();
+        let more = texts.bytes().saturating_sub(as_stored) + call.variables.bytes() + call.metadata.bytes();
+        self.fits(more as u64).then_some(texts)
+    }
+
     /// Counts what the conversation grows by.
     pub(crate) fn growth(&self) -> Growth {
         Growth(self.memory.nothing())
@@ -149,9 +170,7 @@ pub(crate) fn late_for_a_test() -> Error {
 }
 
 fn not_now(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    let mut error = Error::new(Code::Unavailable, message);
-    error.retry_after_s = Some(10);
-    error
+    Error::unavailable(message, 10)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Requests to the models of a conversation, with their cost limits; used by live conversations and simulation runs.
 use crate::conversation::{AssistantReply, AssistantTurn};
-use crate::models::{Answered, AssistantModel, ModelFailure, RULES_MODEL, Written};
+use crate::models::{Allowance, Answered, AssistantModel, ModelFailure, RULES_MODEL, Written};
 use crate::services::Services;
 use crate::storage::cost::Cost;
 
@@ -38,6 +38,12 @@ impl CostLimit {
         self.microusd - spent.microusd
     }
 
+    /// What a question may cost after `spent`, with `first_microusd` for the first one of the conversation.
+    pub(crate) const fn allowance(self, spent: Cost, first_microusd: i64) -> Allowance {
+        let first_microusd = if spent.microusd == 0 { first_microusd } else { 0 };
+        Allowance { left_microusd: self.left_microusd(spent), first_microusd }
+    }
+
     /// Whether the model may be asked after `spent`. [`RULES_MODEL`] is free, and always allowed where nothing else costs
     /// anything: its answers may be spoken by a voice that does.
     pub(crate) fn allows(self, model: &str, spent: Cost) -> bool {
@@ -59,11 +65,11 @@ pub(crate) async fn ask_assistant(
     services: &Services,
     model: &Model<AssistantModel>,
     turn: &AssistantTurn<'_>,
-    left_microusd: i64,
+    allowance: Allowance,
     written: Option<&Written>,
 ) -> Asked<AssistantReply> {
     match model {
-        Ok(model) => model.reply(services.ports(), turn, left_microusd, written).await.into(),
+        Ok(model) => model.reply(services.ports(), turn, allowance, written).await.into(),
         Err(failure) => Err(failure.clone()).into(),
     }
 }

@@ -2,7 +2,7 @@
 //! reads: each entry has the number of the change that wrote it last.
 use serde_json::{Value, json};
 
-use crate::base::ids::{CallId, WorkspaceId};
+use crate::base::ids::{CallId, TestTokenId, WorkspaceId};
 use crate::base::limits::{CALL_TURNS_MAX, STATEMENT_LIST_BYTES_MAX};
 use crate::conversation::transcript::TranscriptRow;
 use crate::ports::DatabaseError;
@@ -33,6 +33,36 @@ pub fn open(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
         workspace_id = workspace_id,
         call_id = call_id,
         spent = json!(Cost::default()).to_string()
+    )
+}
+
+/// Creates the journal of a call that was opened with a test link that may start again. [`replace_of_link`] comes before.
+pub fn open_of_link(workspace_id: &WorkspaceId, call_id: &CallId, link_id: &TestTokenId) -> Statement {
+    sql!(
+        "INSERT INTO live_calls (call_id, workspace_id, offset_ms, spent, link_id) VALUES (:call_id, :workspace_id, 0, :spent, :link_id)",
+        workspace_id = workspace_id,
+        call_id = call_id,
+        spent = json!(Cost::default()).to_string(),
+        link_id = link_id
+    )
+}
+
+/// Has the conversation that a test link has open end: it sees that at its next look. Returns its id.
+pub fn replace_of_link(workspace_id: &WorkspaceId, link_id: &TestTokenId) -> Statement {
+    sql!(
+        "UPDATE live_calls SET link_id = NULL, is_replaced = 1 WHERE workspace_id = :workspace_id AND link_id = :link_id
+         RETURNING call_id",
+        workspace_id = workspace_id,
+        link_id = link_id
+    )
+}
+
+/// Finds a row if the conversation of a call was replaced.
+pub fn replaced(workspace_id: &WorkspaceId, call_id: &CallId) -> Statement {
+    sql!(
+        "SELECT 1 AS replaced FROM live_calls WHERE workspace_id = :workspace_id AND call_id = :call_id AND is_replaced = 1",
+        workspace_id = workspace_id,
+        call_id = call_id
     )
 }
 

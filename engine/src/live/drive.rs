@@ -41,8 +41,10 @@ use crate::conversation::{
     Output, WaitingFor,
 };
 use crate::live::telephony::transfer::Transferred;
+use crate::models::FailureCode;
 use crate::ports::{BoxFuture, Home, Told};
 use crate::simulation::live_caller::TurnState;
+use crate::simulation::tool_mocks::Mocking;
 use crate::simulation::{HeldFailure, SimulationSetup};
 use crate::speech::exchange::{SpeechFailure, SpeechFault};
 use crate::speech::turn_times::TurnTimes;
@@ -86,6 +88,7 @@ pub(super) struct Drive<'a> {
     session: &'a LiveSession,
     home: Home,
     tools: ToolCaller<'a>,
+    mocking: Mocking<'a>,
     recording: RecordingWriter<'a>,
     conversation: Conversation,
     inputs: InputLog,
@@ -150,8 +153,8 @@ impl<'a> Drive<'a> {
         let assistant = &session.assistant;
         let setup = ConversationSetup {
             id: session.call.id.to_string(),
-            instructions: session.instructions.clone(),
-            first_message: assistant.first_message.clone(),
+            instructions: session.texts.instructions.clone(),
+            first_message: session.texts.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: session.tools().clone(),
             has_transfers: !assistant.transfers.is_empty(),
@@ -170,13 +173,15 @@ impl<'a> Drive<'a> {
             not_understood: session.not_understood().to_owned(),
             keys: session.offers_keys(),
             filler: assistant.speech.filler.clone(),
-            voicemail: assistant.voicemail.clone().filter(|_| session.meets_machines()),
+            opening_note: session.texts.note().unwrap_or_default(),
+            voicemail: session.texts.voicemail.clone().filter(|_| session.meets_machines()),
         };
         Self {
             session,
             home: session.services.ports().live.own(&session.call.id),
             recording: RecordingWriter::new(session),
             tools: ToolCaller::new(&session.services, assistant, &session.call),
+            mocking: Mocking::new(session.run.as_ref().map(|run| &*run.mocks)),
             inputs: InputLog::new(&setup),
             conversation: Conversation::new(setup),
             thinking: None,
@@ -326,7 +331,10 @@ impl<'a> Drive<'a> {
                 // The transcript's rows report these.
                 Output::Say { .. } | Output::Ended { .. } => {}
                 Output::AskModel { request } => ask = Some(request),
-                Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+                Output::CallTool { id, name, arguments } => {
+                    let mocked = self.mocking.answer(self.conversation.transcript(), &id);
+                    calls.push(ToolCall { id, name, arguments, mocked });
+                }
                 Output::PressKeys { id, keys: these } => keys.push((id, these)),
                 Output::Hush => peer.hush().await,
             }
@@ -458,6 +466,7 @@ impl<'a> Drive<'a> {
                             );
                         }
                     }
+                    Err(failure) if failure.code == FailureCode::CostLimit => self.handle(Input::CostLimit),
                     Err(failure) => {
                         let message = format!("The assistant's model failed: {}", failure.message);
                         if self.conversation.being_written().is_none() {
@@ -471,8 +480,8 @@ impl<'a> Drive<'a> {
                     }
                 }
             }
-            Done::Tool(ToolAnswer { id, text, is_error }) => {
-                self.handle(Input::ToolResult { id, text, is_error });
+            Done::Tool(ToolAnswer { id, text, is_error, mocked, .. }) => {
+                self.handle(Input::ToolResult { id, text, is_error, mocked });
             }
         }
     }

@@ -126,11 +126,20 @@ pub(crate) fn end_call(services: &Services, batch: &mut Batch, end: EndOfCall<'_
         };
         Ok(json!({ "call": call }))
     };
-    batch.emit(services, workspace_id, subscribers, EventKind::CallEnded, now.ms(), as_read)?;
+    if services.ports().traces.is_some() {
+        batch.trace(workspace_id, as_read()?["call"].take());
+    }
+    let ended_event = EventKind::CallEnded.of_call(id);
+    batch.emit(services, workspace_id, subscribers, ended_event, now.ms(), as_read)?;
     match recorded_ms {
-        Some(_) => {
-            batch.emit(services, workspace_id, subscribers, EventKind::RecordingReady, now.ms(), as_read)
-        }
+        Some(_) => batch.emit(
+            services,
+            workspace_id,
+            subscribers,
+            EventKind::RecordingReady.of_call(id),
+            now.ms(),
+            as_read,
+        ),
         None => Ok(()),
     }
 }

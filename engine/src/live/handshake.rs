@@ -10,13 +10,16 @@ use super::admission::{Admission, HeldAudio, Starter, admit, late_for_a_test, no
 use super::assistants::{self, Lookup};
 use super::browser_line::{self, BrowserLine};
 use super::call_journal;
+use super::link_starts;
+use super::restart;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{CallId, Id, RequestId};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
-use crate::base::response::{empty_response, error_response, method_not_allowed};
+use crate::base::response::{error_response, json_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::config::Talking;
+use crate::conversation::FilledTexts;
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
@@ -31,9 +34,10 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::named_snapshots;
 use crate::storage::snapshots::AssistantVersion;
 use crate::storage::spending::{self, Budget, Reservation};
-use crate::storage::test_token::TestToken;
+use crate::storage::test_token::{TestToken, TokenValues};
 
 /// Whether the request opens one of the service's WebSockets.
 pub(crate) fn wants_socket(head: &http::request::Parts) -> bool {
@@ -75,7 +79,7 @@ fn asks_for_upgrade(headers: &http::HeaderMap) -> bool {
 }
 
 /// The response to a plain request to the socket's address. It reports an invalid token, because browsers hide from a
-/// page why a socket did not open. With `check` in the query it has no error to report of a valid one.
+/// page why a socket did not open. With `check` in the query it tells what a valid one opens.
 pub(crate) async fn without_upgrade(
     services: &Services,
     incoming: &Incoming,
@@ -86,8 +90,10 @@ pub(crate) async fn without_upgrade(
         return error_response(&method_not_allowed("GET"), request_id);
     }
     let fault = match check(services, incoming, now_ms).await {
-        Ok(()) if asks_whether_valid(incoming) => return empty_response(http::StatusCode::NO_CONTENT),
-        Ok(()) => {
+        Ok(opens) if asks_whether_valid(incoming) => {
+            return json_response(200, Bytes::from(opens.to_string()));
+        }
+        Ok(_) => {
             let message =
                 "This address is a WebSocket. Open it with a WebSocket client; the token is still valid.";
             Error::new(Code::UpgradeRequired, message).into()
@@ -103,7 +109,7 @@ fn asks_whether_valid(incoming: &Incoming) -> bool {
 }
 
 /// The valid token of a request. It is checked before any lookup.
-fn token(services: &Services, uri: &http::Uri, now_ms: i64) -> Result<TestToken, Error> {
+pub(super) fn token(services: &Services, uri: &http::Uri, now_ms: i64) -> Result<TestToken, Error> {
     let query = uri.query().unwrap_or_default();
     let text = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "token");
     let token = text.and_then(|(_, text)| TestToken::read(&services.config().secret, &text));
@@ -118,18 +124,33 @@ fn token(services: &Services, uri: &http::Uri, now_ms: i64) -> Result<TestToken,
     Ok(token)
 }
 
-fn token_used() -> Error {
-    let message = "The test token was used: it opens one conversation. Ask for a new one (POST /assistants/{id}/test-token).";
-    Error::new(Code::TokenUsed, message)
+fn token_used(token: &TestToken) -> Error {
+    match token.is_restartable() {
+        true => Error::new(
+            Code::TokenUsed,
+            "The test token was used: it opens one conversation. Ask for the next one (POST /voice-test/restart).",
+        )
+        .with_details(json!({"restartable": true})),
+        false => Error::new(
+            Code::TokenUsed,
+            "The test token was used: it opens one conversation. Ask for a new one (POST /assistants/{id}/test-token).",
+        ),
+    }
 }
 
-async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<(), Fault> {
+/// What a valid token opens, as the page shows it before the conversation.
+async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<serde_json::Value, Fault> {
     let token = token(services, incoming.request.uri(), now_ms)?;
-    let Opening { version, mut admission, .. } =
+    let Opening { version, assistant_name, mut admission, .. } =
         may_open(services, &token, Audio::of(incoming)?, now_ms).await?;
     assistants::room(services, &token.workspace_id, &version.id, version.bytes, &mut admission)
         .map(drop)
-        .ok_or_else(|| no_room().into())
+        .ok_or_else(no_room)?;
+    Ok(json!({
+        "assistant_name": assistant_name,
+        "max_duration_seconds": token.max_duration_seconds,
+        "restartable": token.is_restartable(),
+    }))
 }
 
 /// What a client can do with audio, as the address of its socket says.
@@ -173,12 +194,13 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
     let now_ms = services.ports().clock.now_ms();
     let token = token(services, incoming.request.uri(), now_ms)?;
     let audio = Audio::of(incoming)?;
+    restart::end_open(services, &token, restart::EndedBy::UnusedToken, now_ms).await?;
     let opened = retry_stale(|| open_call(services, &token, audio)).await?;
     let mut session = LiveSession {
         services: services.clone(),
         call: opened.call,
         lease: opened.lease,
-        instructions: opened.assistant.instructions.clone(),
+        texts: opened.texts,
         assistant: opened.assistant,
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
         silence_ms: LIVE_SILENCE_MS,
@@ -202,6 +224,7 @@ struct Opened {
     call: NewCall,
     lease: JobLease,
     assistant: Arc<AssistantInUse>,
+    texts: FilledTexts,
     max_cost_microusd: i64,
     is_spoken: bool,
     admission: Admission,
@@ -210,9 +233,11 @@ struct Opened {
 /// A conversation that may open now.
 struct Opening {
     version: AssistantVersion,
+    assistant_name: String,
     is_spoken: bool,
     reservation: Option<Reservation>,
     subscribers: Subscribers,
+    values: Option<TokenValues>,
     admission: Admission,
 }
 
@@ -234,26 +259,29 @@ async fn may_open(
         ),
         AssistantVersion::select(assistant_id),
         sql!(
-            "SELECT model, voice, transcriber, pipeline_mode, record FROM assistants WHERE workspace_id = :ws AND id = :id",
+            "SELECT name, model, voice, transcriber, pipeline_mode, record FROM assistants WHERE workspace_id = :ws AND id = :id",
             id = assistant_id,
         ),
         spending::select(services, now_ms),
         events::callers_subscribers(),
+        TokenValues::select(token),
+        link_starts::select(token, now_ms),
+        named_snapshots::kept(),
     ];
-    let [used, open, version, assistant, spending, subscribers] =
+    let [used, open, version, assistant, spending, subscribers, values, starts, kept] =
         services.read(reads.map(|read| read.in_workspace(workspace_id))).await?;
     if !used.is_empty() {
-        return Err(token_used().into());
+        return Err(token_used(token).into());
     }
+    link_starts::check(&starts, now_ms)?;
     if open.is_empty() {
         let message = "The workspace of this test token is closed or being moved. Try again in a moment.";
-        let mut error = Error::new(Code::Unavailable, message);
-        error.retry_after_s = Some(1);
-        return Err(error.into());
+        return Err(Error::unavailable(message, 1).into());
     }
     let (Some(version), Some(row)) = (AssistantVersion::read(&version)?, assistant.first()) else {
         return Err(Error::not_found("assistant").into());
     };
+    named_snapshots::check_kept(&kept)?;
     let (model, voice) = (row.str("model")?, row.str("voice")?);
     let pipeline_mode = row.word("pipeline_mode")?;
     let talking = Talking { pipeline_mode, model, voice, transcriber: row.str("transcriber")? };
@@ -277,14 +305,16 @@ async fn may_open(
     if is_spoken && !admission.fits_audio(services, browser_line::RATE, audio) {
         return Err(no_room().into());
     }
-    Ok(Opening { version, is_spoken, reservation, subscribers, admission })
+    let assistant_name = row.str("name")?.to_owned();
+    let values = TokenValues::read(&values)?;
+    Ok(Opening { version, assistant_name, is_spoken, reservation, subscribers, values, admission })
 }
 
 /// Opens the call and uses up the token in one batch.
 async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Result<Opened, Fault> {
     let workspace_id = &token.workspace_id;
     let now_ms = services.ports().clock.now_ms();
-    let Opening { version, is_spoken, reservation, subscribers, mut admission } =
+    let Opening { version, is_spoken, reservation, subscribers, values, mut admission, .. } =
         may_open(services, token, audio, now_ms).await?;
     let found =
         assistants::current(services, workspace_id, &token.assistant_id, Some(version), &mut admission)
@@ -294,6 +324,8 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
         Lookup::Missing => return Err(Error::not_found("assistant").into()),
         Lookup::NoRoom => return Err(no_room().into()),
     };
+    let has_values = values.is_some();
+    let TokenValues { variables, metadata } = values.unwrap_or_default();
     let call = NewCall::without_telephone(
         workspace_id.clone(),
         call_of_token(token).ok_or_else(|| Fault::Bug(format!("{} is no id", token.id)))?,
@@ -301,13 +333,22 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
         &assistant,
         Timestamp::from_ms(now_ms),
     );
+    let mut call = NewCall { variables, metadata, ..call };
+    let texts = admission.filled(&assistant, &call, now_ms, false).ok_or_else(no_room)?;
     let lease = JobLease::new(services, &call.workspace_id, &call.id);
-    let mut batch = Batch::from([
+    let mut batch = Batch::default();
+    // Of two starts at once, the later one goes on.
+    batch.extend(token.first_id.as_ref().map(|link_id| call_journal::replace_of_link(workspace_id, link_id)));
+    batch.extend(token.is_restartable().then(|| link_starts::guard(token, now_ms)));
+    batch.extend([
         sql!(
-            "INSERT INTO used_test_tokens (id, workspace_id, expires_at) VALUES (:id, :workspace_id, :expires_at)",
+            "INSERT INTO used_test_tokens (id, workspace_id, expires_at, link_id, used_at)
+             VALUES (:id, :workspace_id, :expires_at, :link_id, :used_at)",
             id = &token.id,
             workspace_id = workspace_id,
             expires_at = token.expires_at_ms,
+            link_id = token.first_id.as_deref(),
+            used_at = now_ms,
         ),
         sql!(
             "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
@@ -324,23 +365,40 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
             workspace_id = workspace_id,
         ),
     ]);
+    // The next conversation of a link that may start again has the same.
+    if has_values && !token.is_restartable() {
+        batch.push(TokenValues::delete(token).in_workspace(workspace_id));
+    }
     if let Some(reservation) = reservation {
         batch.extend(spending::reserve(services, workspace_id, &call.id, now_ms, reservation));
     }
+    if let Some((hash, stored)) = named_snapshots::of_conversation(&assistant, call.started_at)? {
+        call.snapshot = Some(hash);
+        batch.extend(stored.map(|statement| statement.in_workspace(workspace_id)));
+    }
     batch.extend(calls::write::insert(&call));
     batch.push(lease.insert_job(now_ms));
-    batch.push(call_journal::open(workspace_id, &call.id));
-    batch.emit(services, workspace_id, &subscribers, EventKind::CallStarted, now_ms, || {
+    batch.push(match &token.first_id {
+        Some(link_id) => call_journal::open_of_link(workspace_id, &call.id, link_id),
+        None => call_journal::open(workspace_id, &call.id),
+    });
+    let about = EventKind::CallStarted.of_call(&call.id);
+    batch.emit(services, workspace_id, &subscribers, about, now_ms, || {
         Ok(json!({"call": Call::of(&call, None, None)?}))
     })?;
     match batch.write(services).await {
-        Ok(_) => {}
+        Ok(rows) => {
+            let replaced = token.first_id.as_ref().and_then(|_| rows.first()?.first());
+            if let Some(row) = replaced {
+                services.ports().live.signal(&row.id("call_id")?).await;
+            }
+        }
         // Of two concurrent requests, the second one fails.
         Err(DatabaseError::Constraint(sentence)) if sentence.contains("used_test_tokens") => {
-            return Err(token_used().into());
+            return Err(token_used(token).into());
         }
         Err(error) => return Err(error.into()),
     }
     let max_cost_microusd = reservation.map_or(LIVE_COST_MICROUSD_MAX, |one| one.models_microusd);
-    Ok(Opened { call, lease, assistant, max_cost_microusd, is_spoken, admission })
+    Ok(Opened { call, lease, assistant, texts, max_cost_microusd, is_spoken, admission })
 }

@@ -28,10 +28,12 @@ pub(crate) mod handshake;
 pub(crate) mod lease;
 mod line;
 pub(crate) mod line_socket;
+mod link_starts;
 pub(crate) mod message;
 mod message_rate;
 pub(crate) mod page;
 pub(crate) mod peer;
+pub(crate) mod restart;
 pub(crate) mod session;
 pub(crate) mod simulated;
 mod speech_exchanges;
@@ -48,6 +50,8 @@ pub use session::LiveSession;
 pub const PAGE_PATH: &str = "/voice-test";
 /// The script of the page's audio.
 pub const WORKLETS_PATH: &str = "/voice-test/audio.js";
+/// Where the page gets the token of a further conversation.
+pub const RESTART_PATH: &str = "/voice-test/restart";
 /// The WebSocket of the page.
 pub const SOCKET_PATH: &str = "/voice-test/socket";
 

@@ -3,13 +3,11 @@
 //! asks as it loads whether the link is still good, and uses it up only when a button is pressed.
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
-use sha2::{Digest, Sha256};
 
 use super::socket_origin;
+use crate::base::hash::policy_source;
 use crate::base::script::script;
 use crate::config::Config;
 
@@ -60,13 +58,9 @@ fn policy(base_url: &str) -> String {
     format!(
         "default-src 'none'; script-src '{}' 'self'; style-src '{}'; connect-src 'self' {own}; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'self'",
-        hash(SCRIPT),
-        hash(STYLE)
+        policy_source(SCRIPT),
+        policy_source(STYLE)
     )
-}
-
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::drive::Drive;
 use super::peer::Peer;
 use super::text_peer::TextPeer;
 use crate::carriers::Carrier;
-use crate::conversation::ToolSpec;
+use crate::conversation::{FilledTexts, ToolSpec};
 use crate::live::lease::JobLease;
 use crate::live::line_socket::LineMedia;
 use crate::live::message::Introduction;
@@ -30,8 +30,8 @@ pub struct LiveSession {
     pub(crate) call: NewCall,
     pub(crate) lease: JobLease,
     pub(crate) assistant: Arc<AssistantInUse>,
-    /// The assistant's instructions, and what is special about this call.
-    pub(crate) instructions: String,
+    /// The assistant's texts, filled in. The instructions also have what is special about this call.
+    pub(crate) texts: FilledTexts,
     /// The maximum duration of the conversation.
     pub(crate) max_duration_ms: i64,
     /// How long the user may be silent.

@@ -18,11 +18,12 @@ use super::voice_of_call::speaker;
 use crate::base::ids::RunId;
 use crate::base::limits::{HELD_RUN_MS_MAX, PHONE_SILENCE_MS};
 use crate::config::{Config, Talking};
-use crate::conversation::{CallFault, EndedReason};
+use crate::conversation::{CallFault, EndedReason, FilledTexts};
 use crate::models::{AssistantInUse, CallerModel};
 use crate::services::Services;
 use crate::simulation::callers_phone::RATE;
 use crate::simulation::live_caller::LiveCaller;
+use crate::simulation::tool_mocks::ToolMocks;
 use crate::simulation::{Conditions, HeldConversation, HeldFailure, SimulationPart};
 use crate::storage::calls::NewCall;
 use crate::storage::cost::Cost;
@@ -79,6 +80,8 @@ pub(crate) struct RunOfSession {
     pub(crate) id: RunId,
     pub(crate) seed: u64,
     pub(crate) costs: Arc<RunCosts>,
+    /// The answers of its scenario in place of tools.
+    pub(crate) mocks: Arc<ToolMocks>,
 }
 
 /// The simulated caller.
@@ -98,6 +101,7 @@ pub(crate) struct Rehearsal<'a> {
     /// On the run's job.
     pub(crate) lease: JobLease,
     pub(crate) assistant: Arc<AssistantInUse>,
+    pub(crate) texts: FilledTexts,
     pub(crate) admission: Arc<Admission>,
     pub(crate) run: RunOfSession,
     pub(crate) caller: CallerOfRun<'a>,
@@ -107,7 +111,7 @@ pub(crate) struct Rehearsal<'a> {
 impl Rehearsal<'_> {
     /// Holds the conversation, in real time. Its journal is open. Nothing is written at its end: the run does that.
     pub(crate) async fn hold(self, services: &Services) -> Result<HeldConversation, Fault> {
-        let Self { call, lease, assistant, admission, run, caller, max_cost_microusd } = self;
+        let Self { call, lease, assistant, texts, admission, run, caller, max_cost_microusd } = self;
         let speech = &services.config().speech;
         let now_ms = services.ports().clock.now_ms();
         if let Err(why) = services.config().transcriber_of(Talking::from(&**assistant)) {
@@ -130,7 +134,7 @@ impl Rehearsal<'_> {
             services: services.clone(),
             call,
             lease,
-            instructions: assistant.instructions.clone(),
+            texts,
             assistant,
             max_duration_ms: HELD_RUN_MS_MAX,
             silence_ms: PHONE_SILENCE_MS,

@@ -6,7 +6,7 @@ use crate::base::ids::WorkspaceId;
 use crate::base::limits::TOOL_RESPONSE_BYTES_MAX;
 use crate::base::targets::PublicUrl;
 use crate::ports::statement::{Rows, Statement};
-use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest};
+use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest, Party, PartyKind};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::calls::NewCall;
@@ -45,7 +45,7 @@ pub(super) async fn call(
     arguments: &Value,
     call: &NewCall,
 ) -> Result<String, String> {
-    let request = request(services, tool, secrets, id, arguments, &described(call))?;
+    let request = request(services, tool, secrets, id, arguments, &described(call), &call.workspace_id)?;
     let reply = services.ports().http.send(request).await.map_err(|error| reason(tool, &error))?;
     match reply.status {
         200..=299 => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
@@ -72,6 +72,7 @@ fn described(call: &NewCall) -> Value {
         "to": call.to,
         "assistant_id": call.assistant_id,
         "assistant_revision": call.assistant_revision,
+        "metadata": call.metadata,
     })
 }
 
@@ -79,6 +80,7 @@ fn described(call: &NewCall) -> Value {
 pub(crate) fn described_test() -> Value {
     json!({
         "id": null, "source": "test", "from": null, "to": null, "assistant_id": null, "assistant_revision": null,
+        "metadata": {},
     })
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn request(
     id: &str,
     arguments: &Value,
     call: &Value,
+    workspace_id: &WorkspaceId,
 ) -> Result<HttpRequest, String> {
     let config = services.config();
     let target = PublicUrl::parse(&tool.url, config.allow_private_targets)
@@ -139,5 +142,6 @@ pub(crate) fn request(
         deadline_ms: u64::try_from(tool.timeout_ms).unwrap_or_default(),
         response_bytes_max: TOOL_RESPONSE_BYTES_MAX,
         egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
+        party: Party::of_workspace(PartyKind::Tool, workspace_id),
     })
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::tool_callback;
-use crate::ports::DatabaseError;
 use crate::ports::statement::{Rows, Statement};
+use crate::ports::{DatabaseError, HttpError};
 use crate::services::Services;
+use crate::simulation::tool_mocks::MockedResult;
 use crate::storage::calls::NewCall;
 use crate::storage::signing::SecretVersions;
 use crate::storage::snapshots::{AssistantSnapshot, ToolSnapshot};
@@ -19,6 +20,8 @@ pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: Value,
+    /// What answers in place of the tool.
+    pub(crate) mocked: Option<MockedResult>,
 }
 
 /// The result of a call.
@@ -28,6 +31,10 @@ pub(crate) struct ToolAnswer {
     /// The tool's response, or the reason of its failure.
     pub(crate) text: String,
     pub(crate) is_error: bool,
+    /// Whether it came from the scenario, and no request was sent.
+    pub(crate) mocked: bool,
+    /// The time that such an answer takes. Nobody has waited for it yet.
+    pub(crate) delay_ms: i64,
 }
 
 /// Calls the tools of one conversation.
@@ -114,7 +121,10 @@ impl CommittedCall<'_> {
 
     /// Sends the call. A failure becomes the tool's result.
     pub(crate) async fn make(self) -> ToolAnswer {
-        let Self { caller, call: ToolCall { id, name, arguments }, tool } = self;
+        let Self { caller, call: ToolCall { id, name, arguments, mocked }, tool } = self;
+        if let (Some((tool, _)), Some(result)) = (&tool, mocked) {
+            return answer_of(id, tool, result);
+        }
         let answer = match tool {
             Some((tool, secrets)) => {
                 tool_callback::call(caller.services, tool, secrets, &id, &arguments, caller.call).await
@@ -124,6 +134,18 @@ impl CommittedCall<'_> {
             None => Err(format!("there is no tool named {name}")),
         };
         let is_error = answer.is_err();
-        ToolAnswer { id, text: answer.unwrap_or_else(|reason| reason), is_error }
+        let text = answer.unwrap_or_else(|reason| reason);
+        ToolAnswer { id, text, is_error, mocked: false, delay_ms: 0 }
     }
+}
+
+/// The answer of a scenario in place of the tool. One that takes longer than the tool may is a timeout, as it would be of
+/// the endpoint.
+fn answer_of(id: String, tool: &ToolSnapshot, result: MockedResult) -> ToolAnswer {
+    let MockedResult { text, is_error, delay_ms } = result;
+    if delay_ms > tool.timeout_ms {
+        let text = tool_callback::reason(tool, &HttpError::Timeout);
+        return ToolAnswer { id, text, is_error: true, mocked: true, delay_ms: tool.timeout_ms };
+    }
+    ToolAnswer { id, text, is_error, mocked: true, delay_ms }
 }

@@ -3,6 +3,8 @@ use super::session::LiveSession;
 use crate::base::setting::Secret;
 use crate::config::Talking;
 use crate::models::realtime::{Realtime, RealtimeEar, RealtimeMouth};
+use crate::models::settings::provider_of;
+use crate::ports::Party;
 use crate::speech::audio::Rate;
 use crate::speech::end_of_turn::Patience;
 use crate::speech::language::primary_language;
@@ -26,7 +28,7 @@ pub(super) fn voice_of(session: &LiveSession, rate: Rate) -> (Voice, Option<Real
         interruption_words_min: usize::try_from(assistant.speech.interruption_words_min).unwrap_or(0),
         language: assistant.language.clone(),
     };
-    let realtime = config.realtime_of(assistant, &session.instructions, session.tools());
+    let realtime = config.realtime_of(assistant, &session.texts.instructions, session.tools());
     let realtime = realtime.map(|settings| Realtime::new(&settings, rate));
     let (ear, mouth) = match &realtime {
         Some(session) => {
@@ -61,6 +63,7 @@ fn ear(speech: &SpeechCatalog, assistant: &AssistantSnapshot, rate: Rate) -> Opt
     let (provider, model) = speech.hearer(&name)?;
     let kind = TranscriberKind::of(provider.api, model)?;
     let settings = TranscriberSettings {
+        party: Party::speech(provider_of(&name)?),
         base_url: provider.base_url.clone(),
         api_key: provider.api_key.clone().unwrap_or_else(|| Secret::new("")),
         model: model.to_owned(),
@@ -107,6 +110,7 @@ fn synthesizer(
     // OpenAI's own server requires a model; compatible ones have one.
     let default_model = voice.starts_with("openai/").then(|| "gpt-4o-mini-tts".to_owned());
     let settings = SynthesizerSettings {
+        party: Party::speech(provider_of(voice)?),
         base_url: format!("{}{path}", provider.base_url),
         api_key: provider.api_key.clone(),
         model: speech.voices.get(voice).and_then(|settings| settings.model.clone()).or(default_model),

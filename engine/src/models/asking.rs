@@ -17,6 +17,7 @@ pub use assistant::{AssistantModel, for_realtime};
 pub use caller::CallerModel;
 pub use judge::JudgeModel;
 pub use outcome::{Answered, FailureCode, ModelFailure, Usage};
+pub use provider::Allowance;
 pub use written::Written;
 
 /// The built-in rule model, which needs no provider.

@@ -19,8 +19,8 @@ use crate::conversation::{Message, Sentiment};
 pub use in_use::AssistantInUse;
 
 pub use asking::{
-    Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure, RULES_MODEL,
-    Usage, Written, for_realtime,
+    Allowance, Analyst, Answered, AssistantModel, CallerModel, FailureCode, JudgeModel, ModelFailure,
+    RULES_MODEL, Usage, Written, for_realtime,
 };
 
 /// The input of the simulated caller's model.

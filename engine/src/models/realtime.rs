@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 pub use faces::{RealtimeEar, RealtimeMouth};
+pub use wire::SPEEDS;
 
 use self::session::Session;
 use super::AssistantInUse;

@@ -6,8 +6,8 @@
 //! - **As the assistant** ([`RulesAssistant`]) it calls an attached tool when the user's words match the tool's name or
 //!   description, with arguments from the user's words; it answers with the best-matching sentences of the attached
 //!   documents; it reports a tool's result; otherwise it says what it can help with. It ignores the instructions.
-//! - **As the simulated caller** ([`RulesCaller`]) it says the scenario's quoted lines, or its sentences, one per turn, then
-//!   goodbye. It does not react to what the assistant says.
+//! - **As the simulated caller** ([`RulesCaller`]) it says the scenario's quoted lines, asks and tells what it is instructed
+//!   to, one line per turn, answers the assistant's questions from the facts of persona and scenario, then says goodbye.
 //! - **As the judge** ([`RulesJudge`]) it decides criteria in a small language, and leaves all others open.
 //! - **As the analyst** ([`analyse`]) it quotes the conversation and counts words of sentiment.
 mod analyst;

@@ -9,6 +9,9 @@ use crate::base::limits::{
 };
 use crate::base::setting::{Secret, SettingError, api_key, base_url_of};
 
+/// What the service adds to the texts of a request, at least.
+const REQUEST_FRAME_BYTES: u64 = 2_048;
+
 /// The default endpoint of the provider `openai`.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
@@ -83,13 +86,18 @@ impl ModelCatalog {
         accounts.map(|(name, _)| name.as_str()).filter(move |name| !has_price(name))
     }
 
-    /// What one answer of this model may cost whose request is that large: an estimate of its input, and the longest
-    /// output.
+    /// What one answer of this model or a fallback may cost whose request is that large: an estimate of its input with what
+    /// the service adds, and the longest output.
     #[must_use]
     pub fn answer_may_cost_microusd(&self, model: &str, request_bytes: u64) -> i64 {
-        let tokens = request_bytes.div_ceil(MODEL_BYTES_PER_TOKEN as u64);
-        let output = u64::from(MODEL_REPLY_TOKENS_MAX);
-        self.settings(model).map_or(0, |settings| settings.cost_microusd(tokens, output))
+        let bytes = request_bytes.saturating_add(REQUEST_FRAME_BYTES);
+        let (tokens, output) =
+            (bytes.div_ceil(MODEL_BYTES_PER_TOKEN as u64), u64::from(MODEL_REPLY_TOKENS_MAX));
+        let cost =
+            |model: &str| self.settings(model).map_or(0, |settings| settings.cost_microusd(tokens, output));
+        let model = self.settings(model).and_then(|settings| settings.text_model.as_deref()).unwrap_or(model);
+        let fallback = self.settings(model).map(|settings| settings.fallback.as_slice()).unwrap_or_default();
+        fallback.iter().map(|model| cost(model)).fold(cost(model), i64::max)
     }
 }
 

@@ -1,17 +1,23 @@
 //! Completes the error of a refused body, so that it lists every problem and not only those that were found first.
 //!
 //! A body passes three stages: its schema, its type, the rules of its resource. Each stage reads what passed the one
-//! before. When one refuses the body, the later ones check the fields that are sound so far. Stand-ins take the place of
-//! the others, and what is said about a stand-in is dropped.
+//! before. When one refuses the body, the later ones check what is sound so far, also within a list or an object that has
+//! something wrong elsewhere. Stand-ins take the place of the rest, and what is said about a stand-in is dropped.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
+use crate::base::field::Step;
 use crate::base::ordered::Ordered as _;
+use crate::base::phone::E164_PATTERN;
 use crate::config::Config;
+use crate::operations::field_at_fault;
 use crate::operations::operation::{BodySchema, Presence, from_map};
+
+/// Nodes of JSON that are copied and read in search of all problems, when there is more than one.
+const NODES_MAX: usize = 8_000_000;
 
 /// Lists what the type of a body, and the rules of its resource, refuse about the sound fields.
 pub(crate) type Problems = fn(&mut SoundFields<'_>, &Config) -> Vec<FieldProblem>;
@@ -33,12 +39,17 @@ pub(crate) fn complete(
     let known = if passed_schema { &[] } else { problems.as_slice() };
     let mut fields = SoundFields::of(body, schema, shape.presence, known);
     let mut more = (shape.problems)(&mut fields, config);
-    more.retain(|new| problems.iter().all(|problem| problem.field != new.field));
+    more.retain(|new| !problems.iter().any(|known| is_at_or_within(&new.field, &known.field)));
     if more.is_empty() {
         return error;
     }
     problems.extend(more);
     Error::fields(error.code, &problems)
+}
+
+/// Whether a path is the same as another one, or leads further into it.
+fn is_at_or_within(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// The problems of a body that has no rules beyond its type.
@@ -54,8 +65,10 @@ pub(crate) struct SoundFields<'a> {
     /// The fields that the type cannot do without.
     required: Vec<&'a str>,
     fields: Map<String, Value>,
-    /// The fields that the client sent.
+    /// The fields that the client sent and that could be mended, if something was wrong with them.
     sent: BTreeSet<String>,
+    /// The fields that the client sent, whatever is wrong with them.
+    named: BTreeSet<String>,
     /// Those of them that nothing has refused.
     sound: BTreeSet<String>,
     /// How many items at the beginning of a list were taken out.
@@ -65,12 +78,20 @@ pub(crate) struct SoundFields<'a> {
 impl<'a> SoundFields<'a> {
     fn of(body: &Map<String, Value>, schema: &'a Value, presence: Presence, known: &[FieldProblem]) -> Self {
         let properties = schema.get("properties").and_then(Value::as_object);
-        let is_sound = |name: &str| {
-            properties.is_some_and(|properties| properties.contains_key(name))
-                && !known.iter().any(|problem| root(&problem.field) == name)
-        };
-        let sound = body.iter().filter(|(name, _)| is_sound(name));
-        let fields: Map<String, Value> = sound.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let (mut fields, mut sound) = (Map::new(), BTreeSet::new());
+        for (name, value) in body {
+            let Some(property) = properties.and_then(|properties| properties.get(name)) else { continue };
+            let mut value = value.clone();
+            let mut wrong = known.iter().filter(|problem| root(&problem.field) == name).peekable();
+            if wrong.peek().is_none() || value.is_array() {
+                sound.insert(name.clone());
+            }
+            if wrong.all(|problem| mend(property, &mut value, &problem.field[name.len()..])) {
+                fields.insert(name.clone(), value);
+            } else {
+                sound.remove(name);
+            }
+        }
         let required = match presence {
             // The schema of a PATCH requires nothing, its type does.
             Presence::Partial => properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect(),
@@ -80,7 +101,32 @@ impl<'a> SoundFields<'a> {
             }
         };
         let sent: BTreeSet<String> = fields.keys().cloned().into_set();
-        Self { properties, required, fields, sound: sent.clone(), sent, taken_out: BTreeMap::new() }
+        let is_known = |name: &&String| properties.is_some_and(|properties| properties.contains_key(*name));
+        let named = body.keys().filter(is_known).cloned().into_set();
+        Self { properties, required, fields, sound, sent, named, taken_out: BTreeMap::new() }
+    }
+
+    /// Whether the client sent the field, whatever is wrong with it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.named.contains(name)
+    }
+
+    /// The fields of the object in a field, but for those `without`; `None` where there is none. Its type cannot do without those
+    /// `required`.
+    pub(crate) fn within(
+        &self,
+        name: &str,
+        required: &[&'static str],
+        without: &[&str],
+    ) -> Option<SoundFields<'a>> {
+        let schema = self.properties?.get(name)?;
+        let Value::Object(object) = self.fields.get(name).filter(|_| self.sent.contains(name))? else {
+            return None;
+        };
+        let mut inner = SoundFields::of(object, schema, Presence::Whole, &[]);
+        inner.required = required.to_vec();
+        inner.fields.retain(|field, _| !without.contains(&field.as_str()));
+        Some(inner)
     }
 
     /// Reads the type, and adds what it refuses to `problems`. `None` where it refuses a stand-in.
@@ -99,7 +145,12 @@ impl<'a> SoundFields<'a> {
         problems: &mut Vec<FieldProblem>,
         read: &dyn Fn(&Map<String, Value>) -> Option<Error>,
     ) {
-        while problems.len() < PROBLEMS_MAX {
+        // A large body is looked at for fewer problems.
+        let rounds = (NODES_MAX / field_at_fault::cost(&self.fields)).clamp(1, PROBLEMS_MAX);
+        for _ in 0..rounds {
+            if problems.len() >= PROBLEMS_MAX {
+                return;
+            }
             self.put_stand_ins();
             let Some(problem) = read(&self.fields).and_then(|error| error.problems().into_iter().next())
             else {
@@ -109,14 +160,31 @@ impl<'a> SoundFields<'a> {
             if !self.sent.contains(&name) {
                 return;
             }
-            self.sound.remove(&name);
-            problems.push(self.take_out(&name, problem));
+            let problem = self.take_out(&name, problem);
+            // A stand-in may be refused, too.
+            if problems.iter().all(|known| known.field != problem.field) {
+                problems.push(problem);
+            }
         }
     }
 
-    /// Takes out the field, or the items of a list up to the refused one: later items may have problems of their own.
+    /// Puts a stand-in where the problem is. Where that is refused, too, it takes out the field, or the items of a list up
+    /// to the refused one: later items may have problems of their own.
     fn take_out(&mut self, name: &str, problem: FieldProblem) -> FieldProblem {
         let after_name = &problem.field[name.len()..];
+        let property = self.properties.and_then(|properties| properties.get(name));
+        if let (Some(property), Some(value)) = (property, self.fields.get_mut(name)) {
+            let mut mended = value.clone();
+            if mend(property, &mut mended, after_name) && mended != *value {
+                if !mended.is_array() {
+                    self.sound.remove(name);
+                }
+                *value = mended;
+                let before = self.taken_out.get(name).copied().unwrap_or_default();
+                return FieldProblem::new(shifted(&problem.field, name, before), problem.message);
+            }
+        }
+        self.sound.remove(name);
         let item = after_name.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         let item = item.and_then(|(at, rest)| Some((at.parse::<usize>().ok()?, rest)));
         match (self.fields.get_mut(name), item) {
@@ -150,6 +218,53 @@ fn root(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or_default()
 }
 
+/// The path with the position in its list moved by `before`.
+fn shifted(path: &str, name: &str, before: usize) -> String {
+    match step(&path[name.len()..]) {
+        Some((Step::Index(at), rest)) => format!("{name}[{}]{rest}", before + at),
+        _ => path.to_owned(),
+    }
+}
+
+/// The first step of the rest of a path, and what follows; `None` at its end, and for keys that are written in quotes.
+fn step(path: &str) -> Option<(Step, &str)> {
+    if let Some(rest) = path.strip_prefix('[') {
+        let (at, rest) = rest.split_once(']')?;
+        return Some((Step::Index(at.parse().ok()?), rest));
+    }
+    let path = path.strip_prefix('.')?;
+    let (name, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+    Some((Step::Key(name.to_owned()), rest))
+}
+
+/// Replaces what is at the path, or takes it out where it may be left out. False where that cannot be done.
+fn mend(schema: &Value, value: &mut Value, path: &str) -> bool {
+    let Some((step, rest)) = step(path) else { return false };
+    match (step, value) {
+        (Step::Index(at), Value::Array(items)) if schema["items"].is_object() => match items.get_mut(at) {
+            Some(item) if rest.is_empty() => {
+                *item = stand_in(&schema["items"]);
+                true
+            }
+            Some(item) => mend(&schema["items"], item, rest),
+            None => false,
+        },
+        (Step::Key(name), Value::Object(map)) if schema["properties"].is_object() => {
+            let property = &schema["properties"][&name];
+            if !rest.is_empty() {
+                return map.get_mut(&name).is_some_and(|inner| mend(property, inner, rest));
+            }
+            let required = schema["required"].as_array();
+            match required.is_some_and(|names| names.iter().any(|required| *required == name)) {
+                true => map.insert(name, stand_in(property)),
+                false => map.shift_remove(&name),
+            };
+            true
+        }
+        _ => false,
+    }
+}
+
 /// A value of the schema's type.
 fn stand_in(schema: &Value) -> Value {
     let kind = match &schema["type"] {
@@ -158,6 +273,7 @@ fn stand_in(schema: &Value) -> Value {
         _ => return Value::Null,
     };
     match kind {
+        "string" if schema["pattern"] == E164_PATTERN => json!("+14155550100"),
         "string" => schema["enum"].get(0).cloned().unwrap_or_else(|| json!("")),
         "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| json!(0)),
         "boolean" => json!(false),
@@ -187,11 +303,15 @@ mod tests {
     }
 
     fn problems(body: &Value, known: &[&str]) -> Vec<String> {
+        problems_of(body, known, &json!({"type": "array"}))
+    }
+
+    fn problems_of(body: &Value, known: &[&str], evaluations: &Value) -> Vec<String> {
         let schema = json!({
             "type": "object", "required": ["name", "to"],
             "properties": {
                 "name": {"type": "string"}, "to": {"type": "string"}, "backup": {"type": "string"},
-                "evaluations": {"type": "array"},
+                "evaluations": evaluations,
             },
         });
         let known: Vec<FieldProblem> = known.iter().map(|field| FieldProblem::new(*field, "")).collect();
@@ -215,6 +335,22 @@ mod tests {
             ["evaluations[1].includes", "evaluations[3].includes", "backup"]
         );
         assert_eq!(problems(&json!({"name": "a", "to": to, "evaluations": [good]}), &[]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_sound_in_a_list_is_checked_beside_what_is_not() {
+        let (to, bad) = ("+14155550123", "+1");
+        let item =
+            |includes: &str, times: i64| json!({"kind": "judge", "includes": includes, "times": times});
+        let body = json!({"name": "a", "to": to, "evaluations": [item(" ", 1), item("b", 2), item(" ", 0)], "backup": bad});
+        let (text, number) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 1}));
+        let fields = json!({"kind": text, "includes": text, "times": number});
+        let evaluation = json!({"type": "object", "required": ["kind", "includes"], "properties": fields});
+        let evaluations = json!({"type": "array", "items": evaluation});
+        assert_eq!(
+            problems_of(&body, &["evaluations[1].times", "evaluations[2].times"], &evaluations),
+            ["evaluations[0].includes", "evaluations[2].includes", "backup"]
+        );
     }
 
     #[test]

@@ -3,13 +3,16 @@ pub(crate) mod attachments;
 pub(crate) mod revisions;
 pub(crate) mod test_token;
 
+use std::ops::RangeInclusive;
+
 use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::{AssistantId, DocumentId, ToolId};
 use crate::base::limits;
+use crate::base::values::Metadata;
 use crate::config::Config;
 use crate::conversation::{Transfer, Voicemail, VoicemailAction};
-use crate::models::RULES_MODEL;
 use crate::models::settings::provider_of;
+use crate::models::{RULES_MODEL, realtime};
 use crate::operations::checks::{unknown_provider, unknown_speech_provider};
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -19,9 +22,12 @@ use crate::ports::statement::Statement;
 use crate::speech::language::is_language_tag;
 use crate::speech::options::SpeechOptions;
 use crate::speech::settings::{BROWSER, SpeechProvider, TONE};
+use crate::speech::synthesizers;
+use crate::speech::transcribers::TranscriberKind;
 use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
+use crate::storage::idempotency;
 use crate::storage::snapshots::PipelineMode;
 
 resource! {
@@ -82,6 +88,10 @@ resource! {
             /// price of its own. Null: nothing is detected.
             #[serde(default)]
             voicemail: Option<Voicemail>,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         computed: {
             /// Attached tools, in order.
@@ -195,6 +205,28 @@ impl Resource for Assistant {
                 format!("must be at least end_of_turn_min_ms, {}", draft.speech.end_of_turn_min_ms),
             );
         }
+        let keyterm_bytes: usize =
+            draft.keyterms.iter().map(|term| term.len() + limits::SPEECH_KEYTERM_BYTES_MORE).sum();
+        if keyterm_bytes > limits::SPEECH_KEYTERMS_BYTES_MAX {
+            let most = limits::SPEECH_KEYTERMS_BYTES_MAX;
+            let more = limits::SPEECH_KEYTERM_BYTES_MORE;
+            let message =
+                format!("must have at most {most} bytes in all, {more} for each added; has {keyterm_bytes}");
+            refuse("keyterms", message);
+        }
+        if let Some(speeds) = speeds(draft, config)
+            && draft.speech.speed != SpeechOptions::default().speed
+            && !speeds.contains(&draft.speech.speed)
+        {
+            let (slowest, fastest) = (speeds.start(), speeds.end());
+            refuse("speech.speed", format!("must be {slowest} to {fastest} with this voice"));
+        }
+        if let Some(least_ms) = turn_ends_ms_min(draft, config)
+            && draft.speech.end_of_turn_max_ms < least_ms
+        {
+            let message = format!("must be at least {least_ms} with this transcriber");
+            refuse("speech.end_of_turn_max_ms", message);
+        }
         for (at, Transfer { name, .. }) in draft.transfers.iter().enumerate() {
             if draft.transfers[..at].iter().any(|other| other.name == *name) {
                 refuse(&format!("transfers[{at}].name"), "is the name of another one in the list".to_owned());
@@ -225,6 +257,25 @@ impl Resource for Assistant {
     }
 }
 
+/// The speeds that the assistant's voice can have; `None` where that is not known, or where it has but one.
+fn speeds(draft: &Draft, config: &Config) -> Option<RangeInclusive<f64>> {
+    if draft.pipeline_mode == PipelineMode::Realtime {
+        return (draft.model != RULES_MODEL).then_some(realtime::SPEEDS);
+    }
+    let (provider, _) = config.speech.speaker(&draft.voice)?;
+    synthesizers::speeds(provider.api)
+}
+
+/// The least value of `end_of_turn_max_ms`, where the transcriber ends turns itself.
+fn turn_ends_ms_min(draft: &Draft, config: &Config) -> Option<i64> {
+    if draft.pipeline_mode == PipelineMode::Realtime {
+        return None;
+    }
+    let transcriber = config.speech.transcriber_of(&draft.voice, &draft.transcriber).ok()?;
+    let (provider, model) = config.speech.hearer(&transcriber)?;
+    TranscriberKind::of(provider.api, model)?.turn_ends_ms_min()
+}
+
 impl Assistant {
     /// Refuses a revision that is not the current one.
     fn check_revision(&self, input: &Input) -> Result<(), Error> {
@@ -236,6 +287,7 @@ async fn delete(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let current: Assistant = resource::one(context, &input.id()).await?;
     current.check_revision(input)?;
     let mut statements = vec![resource::unchanged(&current)];
+    statements.push(idempotency::forget_deleted(Assistant::NOUN, &current.id));
     statements.push(revisions::forget(&current));
     for table in ["numbers", "simulations", "assistant_tools", "assistant_documents"] {
         let delete = format!("DELETE FROM {table} WHERE workspace_id = :ws AND assistant_id = :id");

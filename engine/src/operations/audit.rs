@@ -12,7 +12,7 @@ record! {
     pub struct AuditEntry {
         /// `aud_…`
         pub id: AuditEntryId,
-        /// Who: the id of an API key (`key_…`) or of a person (`acct_…`).
+        /// Who: the id of an API key (`key_…`) or of a person (`acct_…`), or `operator` for the service's command line.
         pub actor: String,
         /// How the key was named, or the person's e-mail address, at that time.
         pub actor_name: String,

@@ -2,8 +2,9 @@
 use std::net::IpAddr;
 
 use http::HeaderMap;
+use ipnet::IpNet;
 
-use crate::base::api_key::ApiKey;
+use crate::base::api_key::{ApiKey, KEY_BYTES, KEY_PREFIX};
 use crate::base::error::{Code, Error};
 use crate::base::network::network_of;
 use crate::services::Services;
@@ -38,6 +39,13 @@ impl Credential {
     }
 }
 
+/// The last four characters of something in the form of a key, valid or not.
+pub(crate) fn key_last_four(headers: &HeaderMap) -> Option<[u8; 4]> {
+    let key = headers.get(http::header::AUTHORIZATION)?.as_bytes().rsplit(|byte| *byte == b' ').next()?;
+    let is_key = key.len() == KEY_BYTES && key.starts_with(KEY_PREFIX.as_bytes());
+    key.last_chunk().copied().filter(|four: &[u8; 4]| is_key && four.iter().all(u8::is_ascii_alphanumeric))
+}
+
 /// Whether a key with this hash opens a workspace, or would on its first use. An error counts as no.
 pub(crate) async fn is_valid(services: &Services, hash: &str) -> bool {
     if services.config().bootstrap_hashes.iter().any(|known| known == hash) {
@@ -70,33 +78,50 @@ pub fn admins_only() -> Error {
     Error::new(Code::AdminsOnly, "Only an admin of this workspace can do this. Ask one of them.")
 }
 
-/// The address under which a request is counted: the peer's, or the one reported by a trusted proxy.
-/// IPv6 addresses count by their network.
-pub fn client_address(headers: &HeaderMap, peer: Option<IpAddr>, trusted: &[IpAddr]) -> IpAddr {
-    let peer = peer.unwrap_or(IpAddr::from([0, 0, 0, 0])).to_canonical();
-    let named = || {
-        let last = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
-        last.rsplit(',').next()?.trim().parse::<IpAddr>().ok()
-    };
-    network_of(if trusted.contains(&peer) { named().unwrap_or(peer) } else { peer })
+/// The address under which a request is counted: the peer's or, behind trusted proxies, the nearest one that is none of
+/// theirs. What stands before it in the header, whoever sent the request may have written. IPv6 addresses count by their
+/// network.
+pub fn client_address(headers: &HeaderMap, peer: Option<IpAddr>, trusted: &[IpNet]) -> IpAddr {
+    let mut nearest = peer.unwrap_or(IpAddr::from([0, 0, 0, 0])).to_canonical();
+    let named = headers.get_all("x-forwarded-for").iter().rev();
+    let mut hops = named.filter_map(|value| value.to_str().ok()).flat_map(|value| value.rsplit(','));
+    while trusted.iter().any(|network| network.contains(&nearest)) {
+        let Some(Ok(hop)) = hops.next().map(|hop| hop.trim().parse::<IpAddr>()) else { break };
+        nearest = hop.to_canonical();
+    }
+    network_of(nearest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn forwarded(value: &'static str) -> HeaderMap {
-        HeaderMap::from_iter([(
-            http::HeaderName::from_static("x-forwarded-for"),
-            http::HeaderValue::from_static(value),
-        )])
+    fn forwarded(values: &[&'static str]) -> HeaderMap {
+        let name = http::HeaderName::from_static("x-forwarded-for");
+        values.iter().map(|value| (name.clone(), http::HeaderValue::from_static(value))).collect()
+    }
+
+    fn address(headers: &HeaderMap, peer: &str, trusted: &[&str]) -> String {
+        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        client_address(headers, Some(peer.parse().unwrap()), &trusted).to_string()
     }
 
     #[test]
     fn only_a_trusted_proxy_reports_the_client() {
-        let proxy = IpAddr::from([10, 0, 0, 1]);
-        let headers = forwarded("1.1.1.1, 203.0.113.9");
-        assert_eq!(client_address(&headers, Some(proxy), &[]), proxy);
-        assert_eq!(client_address(&headers, Some(proxy), &[proxy]), IpAddr::from([203, 0, 113, 9]));
+        let headers = forwarded(&["1.1.1.1, 203.0.113.9"]);
+        assert_eq!(address(&headers, "10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(address(&headers, "10.0.0.1", &["10.0.0.1/32"]), "203.0.113.9");
+        assert_eq!(address(&headers, "10.0.0.2", &["10.0.0.1/32"]), "10.0.0.2");
+        assert_eq!(address(&headers, "::ffff:10.0.0.1", &["10.0.0.0/8"]), "203.0.113.9");
+    }
+
+    #[test]
+    fn a_chain_of_trusted_proxies_is_followed_to_the_first_stranger() {
+        let trusted = ["10.0.0.0/8", "2001:db8::/32"];
+        let headers = forwarded(&["1.1.1.1", "203.0.113.9, 2001:db8::7"]);
+        assert_eq!(address(&headers, "10.2.3.4", &trusted), "203.0.113.9", "1.1.1.1 is hearsay");
+        // What is no address ends it.
+        assert_eq!(address(&forwarded(&["1.1.1.1, unknown"]), "10.2.3.4", &trusted), "10.2.3.4");
+        assert_eq!(address(&forwarded(&["10.9.9.9"]), "10.2.3.4", &trusted), "10.9.9.9");
     }
 }

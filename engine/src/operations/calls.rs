@@ -1,5 +1,6 @@
 //! Calls: the log of all telephone calls, browser tests and simulated calls.
 pub(crate) mod delete;
+pub(crate) mod delete_many;
 pub(crate) mod follow;
 pub(crate) mod get;
 pub(crate) mod hang_up;

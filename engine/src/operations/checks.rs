@@ -1,12 +1,11 @@
 //! Checks that several resources share.
 use crate::base::error::{Code, Error, FieldProblem};
-use crate::base::targets::{PublicUrl, TargetError};
+use crate::base::targets::PublicUrl;
 use crate::config::Config;
 use crate::models::settings::provider_of;
 use crate::operations::validate;
-use crate::ports::statement::Statement;
+use crate::ports::statement::{Statement, Value};
 use crate::speech::settings::{SpeechProvider, key_setting};
-use crate::sql;
 use crate::storage::fault::Fault;
 
 /// Refuses a model whose provider is not configured, by the name of the field.
@@ -55,12 +54,10 @@ pub(crate) fn unknown_speech_provider(
 /// own, used when nothing else is wrong.
 pub(crate) fn check_target(url: &str, config: &Config, mut problems: Vec<FieldProblem>) -> Result<(), Error> {
     match PublicUrl::parse(url, config.allow_private_targets) {
-        Err(TargetError::NotPublic(message)) if problems.is_empty() => {
-            return Err(Error::fields(Code::PrivateTarget, &[FieldProblem::new("url", message)]));
+        Err(error) if problems.is_empty() => {
+            return Err(Error::fields(error.code(), &[FieldProblem::new("url", error.to_string())]));
         }
-        Err(TargetError::NotPublic(message) | TargetError::Malformed(message)) => {
-            problems.push(FieldProblem::new("url", message));
-        }
+        Err(error) => problems.push(FieldProblem::new("url", error.to_string())),
         Ok(_) => {}
     }
     validate::refuse(&problems)
@@ -69,18 +66,39 @@ pub(crate) fn check_target(url: &str, config: &Config, mut problems: Vec<FieldPr
 /// Undoes the batch when the workspace has `most` rows of the table already, of which `filter` (`AND …`) may leave some
 /// out. It is part of the write, so several requests at once do not pass it; it reads at most `most` entries of an index.
 pub(crate) fn room(table: &str, filter: &str, most: i64) -> Statement {
-    sql!(format!(
-        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM
-         (SELECT 1 FROM {table} WHERE workspace_id = :ws{filter} LIMIT {most})) >= {most}"
-    ))
+    room_among(table, filter, Vec::new(), most)
 }
 
-/// Turns what [`room`] undoes into a 409.
+/// The same for a filter with values.
+pub(crate) fn room_among(
+    table: &str,
+    filter: &str,
+    values: Vec<(&'static str, Value)>,
+    most: i64,
+) -> Statement {
+    let guard = format!(
+        "INSERT INTO batch_guard (room) SELECT 0 WHERE (SELECT COUNT(*) FROM
+         (SELECT 1 FROM {table} WHERE workspace_id = :ws{filter} LIMIT {most})) >= {most}"
+    );
+    Statement::named(&guard, values)
+}
+
+/// Turns what [`room`] undoes into a 409, for what can be deleted.
 pub(crate) fn explain_room(fault: Fault, noun: &str, most: i64) -> Fault {
+    explain_limit(fault, &format!("{noun}s"), most, "Delete one first.")
+}
+
+/// The 409 of a limit: how many, of what.
+pub(crate) fn limit_reached(message: String, these: &str, most: i64) -> Error {
+    Error::new(Code::LimitReached, message).with_details(serde_json::json!({"limit": most, "of": these}))
+}
+
+/// Turns what [`room`] undoes into a 409: the workspace has `most` of these, and what makes room.
+pub(crate) fn explain_limit(fault: Fault, these: &str, most: i64, remedy: &str) -> Fault {
     match fault {
         Fault::Storage(error) if error.is_constraint("limit_reached") => {
-            let message = format!("This workspace has {most} {noun}s, which is the limit. Delete one first.");
-            Error::new(Code::LimitReached, message).into()
+            let message = format!("This workspace has {most} {these}, which is the limit. {remedy}");
+            limit_reached(message, these, most).into()
         }
         other => other,
     }

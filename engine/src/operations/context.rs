@@ -42,6 +42,8 @@ pub enum Actor {
         /// What the person may do.
         role: Role,
     },
+    /// Whoever runs the service, at its command line.
+    Operator,
 }
 
 /// What a request shows to be let in.
@@ -54,6 +56,8 @@ pub enum Principal {
     /// A session of the dashboard with this hash, looked up before. Each write checks again that it is open and that its
     /// person has the same role.
     Session(String, Identity),
+    /// The operator at the command line, who can read the database anyway, in this workspace.
+    Operator(WorkspaceId),
 }
 
 /// One request's state.
@@ -62,11 +66,15 @@ pub struct Context {
     pub services: Services,
     /// The time of the request; it does not move while the request runs.
     pub now_ms: i64,
+    /// What is run, for the log.
+    operation: Option<&'static str>,
     /// What went wrong on our side although the client got an ordinary response; for the log.
     pub incident: Option<String>,
     principal: Principal,
     idempotency: Option<Idempotency>,
     identity: Option<Identity>,
+    /// Whether the request may take its time: the messages of a JSON-RPC batch may not, since its answers are held meanwhile.
+    pub may_wait: bool,
     /// Whether the next batch is the first of this attempt.
     fresh: bool,
     provisioned: bool,
@@ -105,15 +113,20 @@ impl Context {
     pub fn new(services: Services, now_ms: i64, principal: Principal) -> Self {
         let identity = match &principal {
             Principal::Session(_, identity) => Some(identity.clone()),
+            Principal::Operator(workspace_id) => {
+                Some(Identity { workspace_id: workspace_id.clone(), actor: Actor::Operator })
+            }
             Principal::Nobody | Principal::Key(_) => None,
         };
         Self {
             services,
             now_ms,
+            operation: None,
             incident: None,
             principal,
             idempotency: None,
             identity,
+            may_wait: true,
             fresh: true,
             provisioned: false,
             has_written: false,
@@ -144,6 +157,11 @@ impl Context {
         self.idempotency = idempotency;
     }
 
+    /// Whether the response is stored for a repetition.
+    pub(crate) const fn stores_response(&self) -> bool {
+        self.idempotency.is_some()
+    }
+
     /// Starts over after [`Fault::Stale`]: the API key is looked up again.
     pub fn restart(&mut self) {
         self.fresh = true;
@@ -157,7 +175,18 @@ impl Context {
     pub fn next_message(&mut self) {
         let principal = std::mem::replace(&mut self.principal, Principal::Nobody);
         let next = Self::new(self.services.clone(), self.now_ms, principal);
-        *self = Self { incident: self.incident.take(), has_written: self.has_written, ..next };
+        *self =
+            Self { incident: self.incident.take(), has_written: self.has_written, may_wait: false, ..next };
+    }
+
+    /// Says which operation is run, for the log.
+    pub fn running(&mut self, operation: &'static str) {
+        self.operation = Some(operation);
+    }
+
+    /// The operation that was run last.
+    pub fn operation(&self) -> Option<&'static str> {
+        self.operation
     }
 
     /// Whether anything was written.
@@ -239,6 +268,11 @@ impl Context {
         rows.try_into().map_err(|_| Fault::Bug("a batch lacks rows of a statement".to_owned()))
     }
 
+    /// Puts archived transcripts back into rows of calls that were read.
+    pub(crate) async fn unarchive(&self, rows: &mut Rows) -> Result<(), Fault> {
+        self.services.unarchive(self.workspace_id()?, rows).await
+    }
+
     /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
     pub fn write(&mut self, batch: impl Into<Batch>) -> impl Future<Output = Result<Vec<Rows>, Fault>> {
         // What is written without a response may have found nothing to change.
@@ -287,6 +321,7 @@ impl Context {
                 change.entry_in_session(&self.services, account_id)
             }
             (Principal::Key(hash), _) => change.entry_of_key(&self.services, hash),
+            (Principal::Operator(_), _) => change.entry_of_operator(&self.services),
             _ => return (None, None),
         };
         if *is_made {
@@ -359,6 +394,7 @@ impl Context {
             Principal::Nobody => return Err(auth::wrong_key().into()),
             Principal::Key(hash) => (hash.clone(), true),
             Principal::Session(hash, _) => (hash.clone(), false),
+            Principal::Operator(_) => (String::new(), false),
         };
         let mut batch = Vec::with_capacity(statements.len() + 3);
         let mut lead = 0;
@@ -380,6 +416,11 @@ impl Context {
                     account = account_id,
                     workspace = workspace_id,
                     role = role.as_str()
+                ),
+                Some(Identity { workspace_id, actor: Actor::Operator }) => sql!(
+                    "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS
+                     (SELECT 1 FROM workspaces WHERE id = :workspace)",
+                    workspace = workspace_id
                 ),
                 _ => sql!(
                     "INSERT INTO batch_guard (key_ok) SELECT 0 WHERE NOT EXISTS

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 
-use crate::base::error::{Code, Error};
+use crate::base::error::Error;
 use crate::base::fair_pool::{Kept, Share};
 use crate::base::hash::fingerprint;
 use crate::base::ids::{CallId, RunId, WorkspaceId};
@@ -61,7 +61,7 @@ struct Found {
 }
 
 /// What a client leaves free of the places.
-const KEPT: Kept = Kept { by_holder: FOLLOWERS_FOR_NEWCOMERS, by_newcomer: 0 };
+pub(super) const KEPT: Kept = Kept { by_holder: FOLLOWERS_FOR_NEWCOMERS, by_newcomer: 0 };
 
 /// A client that follows: an extension of the response whose body is its stream.
 #[derive(Clone)]
@@ -84,9 +84,7 @@ impl Follower {
             None => {
                 let message =
                     "Too many calls and runs are being followed. Close a stream, or try again later.";
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(5);
-                Err(error.into())
+                Err(Error::unavailable(message, 5).into())
             }
         }
     }
@@ -97,7 +95,7 @@ impl Follower {
         let now_ms = services.ports().clock.now_ms();
         let for_ms = match self.principal {
             Principal::Session(..) => FOLLOW_SESSION_MS_MAX,
-            Principal::Key(_) | Principal::Nobody => FOLLOW_MS_MAX,
+            Principal::Key(_) | Principal::Operator(_) | Principal::Nobody => FOLLOW_MS_MAX,
         };
         let until_ms = now_ms + for_ms;
         let following = Following { services, follower: self, until_ms, sent_at_ms: now_ms, change: 0 };

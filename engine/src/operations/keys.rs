@@ -29,6 +29,7 @@ struct Draft {
 
 record! {
     /// An API key's entry; the key itself is not stored.
+    #[schemars(rename = "ApiKey")]
     pub struct Key {
         /// `key_…`
         pub id: KeyId,
@@ -74,6 +75,7 @@ pub const REVOKE: Operation = Operation::delete("revoke_api_key", "/keys/{id}", 
 
 /// A key with its entry, as the response to its creation.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CreatedApiKey")]
 struct CreatedKey {
     /// The key's entry.
     #[serde(flatten)]

@@ -3,6 +3,7 @@ use crate::base::error::{Code, Error};
 use crate::base::ids::{DocumentId, Id};
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::base::values::Metadata;
 use crate::operations::assistants::attachments;
 use crate::operations::context::Context;
 use crate::operations::listing::{self, List, Part};
@@ -16,6 +17,7 @@ use crate::storage::fault::Fault;
 
 resource! {
     /// A knowledge document.
+    #[schemars(rename = "KnowledgeDocument")]
     pub struct Document {
         /// `doc_…`
         id: DocumentId,
@@ -30,6 +32,10 @@ resource! {
             #[serde(default = "default_source")]
             #[schemars(length(min = 1, max = limits::SOURCE_CHARS_MAX))]
             source: String,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         derived: {
             /// The size of `content` in bytes.
@@ -43,6 +49,7 @@ resource! {
 
 record! {
     /// A document in a list, without its content.
+    #[schemars(rename = "KnowledgeDocumentSummary")]
     pub struct DocumentSummary {
         /// `doc_…`
         pub id: DocumentId,
@@ -52,6 +59,8 @@ record! {
         pub source: String,
         /// The size of `content` in bytes.
         pub size_bytes: i64,
+        /// Texts of your own, by name.
+        pub metadata: Metadata,
         /// When it was created.
         pub created_at: Timestamp,
         /// When it last changed.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::error::Error;
 use crate::base::ids::Id;
-use crate::base::limits::{CURSOR_CHARS_MAX, PAGE_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use crate::base::limits::{CURSOR_CHARS_MAX, LIST_ROWS_DEFAULT, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 use crate::operations::context::Context;
 use crate::operations::operation::{Next, Output};
 use crate::ports::statement::{Row, Statement, Value};
@@ -17,17 +17,17 @@ use crate::storage::fault::Fault;
 /// Which part of a list.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Part {
-    /// Rows of the response; default 200. It has fewer when they would exceed 4 MiB.
+    /// Rows of the response; default 1000. It has fewer when they would exceed 4 MiB.
     #[schemars(range(min = 1, max = PAGE_ROWS_MAX))]
     pub(crate) limit: Option<i64>,
-    /// Continues the list. Take the value from the previous response: from its `Link` header, in MCP `next_after`.
+    /// Continues the list. Take the value from the previous response: from its `Link` header, in MCP `next`.
     #[schemars(length(min = 1, max = CURSOR_CHARS_MAX))]
     pub(crate) after: Option<String>,
 }
 
 impl Part {
     fn rows(&self) -> i64 {
-        self.limit.unwrap_or(PAGE_ROWS_DEFAULT)
+        self.limit.unwrap_or(LIST_ROWS_DEFAULT)
     }
 
     /// The key of the row after which the part begins; refuses what is no key of this list.
@@ -40,7 +40,7 @@ impl Part {
             Some(key) => Ok(Some(key)),
             None => {
                 let message = "continues no list of this kind; take it unchanged from the previous response \
-                    (`Link` header, in MCP `next_after`), or leave it out to begin with the first row";
+                    (`Link` header, in MCP `next`), or leave it out to begin with the first row";
                 Err(Error::field("after", message))
             }
         }

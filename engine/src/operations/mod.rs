@@ -14,8 +14,13 @@ pub(crate) mod auth;
 pub(crate) mod calls;
 mod checks;
 pub(crate) mod context;
+mod date_range;
+mod deleting;
+pub(crate) mod events;
 mod field_at_fault;
 pub mod following;
+pub(crate) mod get_snapshot;
+pub(crate) mod id_kinds;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod listing;
@@ -32,6 +37,8 @@ pub(crate) mod simulations;
 pub(crate) mod speech;
 pub(crate) mod tools;
 pub(crate) mod validate;
+pub(crate) mod variables;
+pub(crate) mod waiting;
 pub(crate) mod webhooks;
 pub(crate) mod workspace;
 
@@ -94,6 +101,7 @@ pub static OPERATIONS: &[Operation] = table![
     ],
     "Numbers" => [
         numbers::LIST,
+        numbers::GET,
         numbers::BIND,
         numbers::UNBIND,
     ],
@@ -108,6 +116,7 @@ pub static OPERATIONS: &[Operation] = table![
         calls::waveform::OPERATION,
         calls::recording::DELETE,
         calls::delete::OPERATION,
+        calls::delete_many::OPERATION,
     ],
     "Webhooks" => [
         webhooks::LIST,
@@ -118,6 +127,7 @@ pub static OPERATIONS: &[Operation] = table![
         webhooks::test::OPERATION,
         webhooks::list_deliveries::OPERATION,
         webhooks::redeliver::OPERATION,
+        events::LIST,
     ],
     "Simulations" => [
         personas::LIST,
@@ -137,10 +147,14 @@ pub static OPERATIONS: &[Operation] = table![
         simulations::DELETE,
         runs::start::OPERATION,
         runs::batch::OPERATION,
+        runs::inline::OPERATION,
+        runs::get_batch::OPERATION,
         runs::list::OPERATION,
         runs::get::OPERATION,
         runs::follow::OPERATION,
         runs::delete::OPERATION,
+        runs::delete_many::OPERATION,
+        get_snapshot::OPERATION,
     ],
     "Speech" => [
         speech::LIST_TTS_RATES,

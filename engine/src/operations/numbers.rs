@@ -8,6 +8,7 @@ use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits;
 use crate::base::phone::E164;
 use crate::base::time::Timestamp;
+use crate::base::values::Metadata;
 use crate::carriers::CarrierName;
 use crate::operations::checks;
 use crate::operations::context::Context;
@@ -24,9 +25,16 @@ pub const LIST: Operation = Operation::get("list_numbers", "/numbers", run!(list
     .query::<Part>()
     .returns::<Vec<Number>>();
 
+/// `GET /numbers/{number}`
+pub const GET: Operation = Operation::get("get_number", "/numbers/{number}", run!(get))
+    .docs("Get a number binding", "Reads which assistant answers calls to a number.")
+    .returns::<Number>()
+    .errors(&[Code::InvalidParameter]);
+
 /// `PUT /numbers/{number}`
 pub const BIND: Operation = Operation::put("bind_number", "/numbers/{number}", run!(bind))
     .with_effects(Effects::Update)
+    .replacing()
     .docs(
         "Bind a number to an assistant",
         "Routes incoming calls to the number to an assistant and replaces any previous binding. Only the routing \
@@ -54,10 +62,16 @@ struct Draft {
     #[serde(default)]
     #[schemars(length(min = 1, max = limits::REGION_CHARS_MAX))]
     region: Option<String>,
+    /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all.
+    /// Replaces all of them; if it is left out, the number keeps what it has.
+    #[serde(default)]
+    #[schemars(with = "Metadata")]
+    metadata: Option<Metadata>,
 }
 
 /// A number's binding.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "NumberBinding")]
 struct Number {
     /// The phone number in E.164, such as +14155550123.
     number: String,
@@ -72,7 +86,8 @@ struct Number {
     last_callback_at: Option<Timestamp>,
 }
 
-const COLUMNS: &str = "number, assistant_id, provider, region, created_at, updated_at, last_callback_at";
+const COLUMNS: &str =
+    "number, assistant_id, provider, region, metadata, created_at, updated_at, last_callback_at";
 
 impl Number {
     fn read(row: Row<'_>) -> Result<Self, Fault> {
@@ -82,6 +97,7 @@ impl Number {
                 assistant_id: row.id("assistant_id")?,
                 provider: row.word("provider")?,
                 region: row.optional_text("region")?,
+                metadata: Some(row.json("metadata")?),
             },
             created_at: row.timestamp("created_at")?,
             updated_at: row.timestamp("updated_at")?,
@@ -106,9 +122,18 @@ async fn list(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     listing::run(context, input.query()?, list).await
 }
 
+async fn get(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let select = sql!(
+        format!("SELECT {COLUMNS} FROM numbers WHERE workspace_id = :ws AND number = :number"),
+        number = number(input)?.as_str()
+    );
+    let [rows] = context.read_each([select]).await?;
+    Output::ok(&Number::read(rows.first().ok_or_else(|| Error::not_found(NOUN))?)?)
+}
+
 async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let number = number(input)?;
-    let draft: Draft = input.body()?;
+    let mut draft: Draft = input.body()?;
     let select = sql!(
         format!("SELECT {COLUMNS}, workspace_id = :ws AS ours FROM numbers WHERE number = :number"),
         number = number.as_str()
@@ -136,6 +161,10 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         }
         row => row.map(Number::read).transpose()?,
     };
+    let kept = bound.as_ref().and_then(|bound| bound.draft.metadata.clone());
+    let metadata = draft.metadata.take().or(kept).unwrap_or_default();
+    let metadata_json = serde_json::json!(metadata).to_string();
+    draft.metadata = Some(metadata);
     let now = Timestamp::from_ms(context.now_ms);
     let is_new = bound.is_none();
     let (created_at, last_callback_at) = match &bound {
@@ -146,16 +175,17 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         None => (now, None),
     };
     let upsert = sql!(
-        "INSERT INTO numbers (workspace_id, number, assistant_id, provider, region, created_at, updated_at)
-         VALUES (:ws, :number, :assistant_id, :provider, :region, :now, :now)
+        "INSERT INTO numbers (workspace_id, number, assistant_id, provider, region, metadata, created_at, updated_at)
+         VALUES (:ws, :number, :assistant_id, :provider, :region, :metadata, :now, :now)
          ON CONFLICT (number) DO UPDATE SET assistant_id = excluded.assistant_id, provider = excluded.provider,
-         region = excluded.region, updated_at = excluded.updated_at,
+         region = excluded.region, metadata = excluded.metadata, updated_at = excluded.updated_at,
          last_callback_at = CASE WHEN provider = excluded.provider THEN last_callback_at END
          WHERE numbers.workspace_id = excluded.workspace_id",
         number = number.as_str(),
         assistant_id = &draft.assistant_id,
         provider = draft.provider.as_str(),
         region = draft.region.clone(),
+        metadata = metadata_json,
         now = now
     );
     // The update applies only within the workspace: when another one has bound the number meanwhile, the guard undoes

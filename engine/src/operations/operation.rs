@@ -37,6 +37,8 @@ pub struct Operation {
     pub success: Success,
     /// See [`Operation::reaches_out`].
     pub(crate) reaches_out: bool,
+    /// See [`Operation::destroys`].
+    pub(crate) replaces: bool,
     /// Whether a person in the dashboard has to be an admin for it.
     pub for_admins: bool,
     /// Whether it takes If-Match (MCP `if_revision`).
@@ -49,8 +51,21 @@ pub struct Operation {
     pub response: Option<SchemaOf>,
     /// The errors it can answer, beyond those that every operation can.
     pub errors: &'static [Code],
+    /// See [`Operation::shorter_over_mcp`].
+    pub(crate) shorter: Option<Shorter>,
     /// The function that does the work.
     pub run: Run,
+}
+
+/// Shortens a body. `None` where it stays as it is.
+pub(crate) type Shorter = fn(&str) -> Option<Shortened>;
+
+/// A shortened body.
+pub(crate) struct Shortened {
+    /// What is left of it.
+    pub(crate) body: String,
+    /// How to get the whole one, where the body does not say it.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// A row of the table starts as its verb's defaults and says what differs from them.
@@ -98,12 +113,14 @@ impl Operation {
             effects,
             success,
             reaches_out: false,
+            replaces: false,
             for_admins: false,
             revision: false,
             query: None,
             body: None,
             response: None,
             errors: &[],
+            shorter: None,
             run,
         }
     }
@@ -136,9 +153,21 @@ impl Operation {
         self
     }
 
+    /// Takes the place of what was there, though a repetition does more than nothing.
+    pub(crate) const fn replacing(mut self) -> Self {
+        self.replaces = true;
+        self
+    }
+
     /// In the dashboard, for admins only.
     pub(crate) const fn for_admins(mut self) -> Self {
         self.for_admins = true;
+        self
+    }
+
+    /// A body of success is shortened over MCP, where it would be sent twice, to a model.
+    pub(crate) const fn shorter_over_mcp(mut self, shorter: Shorter) -> Self {
+        self.shorter = Some(shorter);
         self
     }
 
@@ -295,6 +324,12 @@ impl Operation {
     /// counts every write to an assistant among these.
     pub fn reaches_out(&self) -> bool {
         self.reaches_out
+    }
+
+    /// Whether what was there before is gone after it: deletions, and what is replaced as a whole. An update changes what it
+    /// names.
+    pub fn destroys(&self) -> bool {
+        self.replaces || matches!(self.effects, Effects::Replace | Effects::Delete)
     }
 
     /// Whether MCP offers it as a tool: all but downloads and streams.

@@ -10,15 +10,11 @@ pub(crate) fn select(
     filters: impl IntoIterator<Item = (&'static str, Option<Value>)>,
     page: Page,
 ) -> [Statement; 2] {
-    let mut condition = "workspace_id = :ws".to_owned();
-    let mut values = Vec::new();
-    for (column, value) in filters {
-        if let Some(value) = value {
-            condition.push_str(&format!(" AND {column} = :{column}"));
-            values.push((column, value));
-        }
-    }
-    let count = format!("SELECT COUNT(*) AS total FROM {table} WHERE {condition}");
+    let (condition, mut values) = condition(filters);
+    // As a long read (`long_read_of`): a filter may have no index.
+    let count = format!(
+        "WITH those AS (SELECT 1 FROM {table} WHERE {condition}) SELECT COUNT(*) AS total FROM those"
+    );
     let count = Statement::named(&count, values.clone());
     let rows = format!(
         "SELECT {columns} FROM {table} WHERE {condition} ORDER BY id DESC
@@ -26,6 +22,24 @@ pub(crate) fn select(
     );
     values.extend([("limit", page.limit.into()), ("offset", page.offset().into())]);
     [count, Statement::named(&rows, values)]
+}
+
+/// What the rows of the workspace that pass the filters fulfil, and the values in it. A column that begins with `+` is looked up
+/// by no index.
+pub(crate) fn condition(
+    filters: impl IntoIterator<Item = (&'static str, Option<Value>)>,
+) -> (String, Vec<(&'static str, Value)>) {
+    let mut condition = "workspace_id = :ws".to_owned();
+    let mut values = Vec::new();
+    for (column, value) in filters {
+        if let Some(value) = value {
+            let is = if value == Value::Null { "IS" } else { "=" };
+            let name = column.trim_start_matches('+');
+            condition.push_str(&format!(" AND {column} {is} :{name}"));
+            values.push((name, value));
+        }
+    }
+    (condition, values)
 }
 
 /// The answers to [`select`].

@@ -3,6 +3,7 @@ use crate::base::error::Error;
 use crate::base::ids::PersonaId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::base::values::Metadata;
 use crate::config::Config;
 use crate::operations::checks::check_model;
 use crate::operations::operation::Operation;
@@ -26,6 +27,10 @@ resource! {
             #[serde(default)]
             #[schemars(length(min = 1, max = limits::MODEL_CHARS_MAX))]
             model: Option<String>,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         #[serde(skip)]
         revision,

@@ -26,7 +26,7 @@ use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
 
 pub(crate) use declare::resource;
-pub(crate) use standard::{Created, create, delete, get, list, update};
+pub(crate) use standard::{Created, create, delete, get, list, problems, update};
 use statements::insert;
 pub(crate) use statements::{change, select_one, unchanged};
 

@@ -17,6 +17,7 @@ use crate::storage::fault::Fault;
 /// The operation that rotates the secret of an `R`.
 pub(crate) const fn rotate<R: Resource>(id: &'static str, path: &'static str) -> Operation {
     Operation::post(id, path, |context, input| Box::pin(run::<R>(context, input)))
+        .replacing()
         .optional_body::<Body>()
         .returns::<Rotated<R>>()
 }
@@ -38,6 +39,7 @@ fn overlap_ms() -> i64 {
 
 /// The resource whose secret was rotated, with the new secret.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Rotated{T}")]
 struct Rotated<T> {
     /// The resource.
     #[serde(flatten)]

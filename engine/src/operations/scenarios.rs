@@ -1,16 +1,19 @@
 //! Scenarios: what a simulated caller wants, and how the outcome is evaluated.
-use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::error::{Error, FieldProblem};
 use crate::base::ids::ScenarioId;
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::base::values::{Metadata, Variables};
 use crate::config::Config;
 use crate::operations::checks::check_model;
 use crate::operations::operation::Operation;
 use crate::operations::resource::{self, Resource, resource};
+use crate::operations::validate;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement, Value};
 use crate::simulation::Conditions;
 use crate::simulation::evaluation::{EVALUATIONS_PER_SCENARIO_MAX, Evaluation};
+use crate::simulation::tool_mocks::ToolMocks;
 use crate::sql;
 use crate::storage::column::Column;
 
@@ -42,6 +45,24 @@ resource! {
             /// The line of voice runs, and how the caller speaks.
             #[serde(default)]
             conditions: Conditions,
+            /// Answers in place of tools, by the tool's name: `{"find_slot": [{"when": {"day": "Monday"}, "error": "closed"},
+            /// {"result": {"free": true}, "delay_ms": 500}]}`. Each has a `result` (any JSON) or an `error` (text), and may have
+            /// `when` (arguments that the call must have) and `delay_ms`. A run calls no endpoint of these tools, unless it is started
+            /// with `"tools": "live"`. Names of tools that the assistant does not have do nothing; the run lists
+            /// them as `mocks_unused`. Each answer is given
+            /// once, in their order; the last one that matches a call is repeated. At most 65,536 bytes as JSON.
+            #[serde(default)]
+            #[schemars(extend("maxProperties" = limits::TOOL_MOCKS_MAX))]
+            tool_mocks: ToolMocks,
+            /// What fills in `{{name}}` in the instructions and the opening message of the assistant, by name. The variables of a run are
+            /// laid over these. Names have small letters, digits and underscores; at most 64, each of up to 1,024 bytes, 16 KiB in
+            /// all. An update replaces all of them.
+            #[serde(default)]
+            variables: Variables,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         #[serde(skip)]
         revision,
@@ -84,11 +105,11 @@ impl Resource for Scenario {
             let (field, message) = one.problem()?;
             Some(FieldProblem::new(format!("evaluations[{at}].{field}"), message))
         });
-        let wrong: Vec<FieldProblem> = wrong.collect();
-        if !wrong.is_empty() {
-            return Err(Error::fields(Code::ValidationFailed, &wrong));
+        let mut wrong: Vec<FieldProblem> = wrong.chain(draft.tool_mocks.problems("tool_mocks")).collect();
+        if let Err(error) = check_model("judge_model", draft.judge_model.as_deref(), config) {
+            wrong.extend(error.problems());
         }
-        check_model("judge_model", draft.judge_model.as_deref(), config)
+        validate::refuse(&wrong)
     }
 
     fn deleted_with(id: &ScenarioId, _: Timestamp) -> Vec<Statement> {
@@ -98,6 +119,16 @@ impl Resource for Scenario {
 
 const fn one_vote() -> i64 {
     1
+}
+
+impl Column for ToolMocks {
+    fn read(row: Row<'_>, column: &str) -> Result<Self, DatabaseError> {
+        row.json(column)
+    }
+
+    fn value(&self) -> Value {
+        serde_json::json!(self).to_string().into()
+    }
 }
 
 impl Column for Conditions {

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use schemars::{Schema, SchemaGenerator};
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use self::dialects::{for_mcp, normalise, request, response_generator, without_max_bytes};
+pub use self::dialects::{
+    documented_request, for_mcp, normalise, request, request_generator, response_generator, without_max_bytes,
+};
 
 /// The most bytes of a text in UTF-8. JSON Schema can only limit characters, so published schemas have `maxLength` with the
 /// same number and not this keyword.

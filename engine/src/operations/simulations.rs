@@ -7,6 +7,7 @@ use crate::base::error::{Code, FieldProblem};
 use crate::base::ids::{AssistantId, PersonaId, RunId, ScenarioId, SimulationId};
 use crate::base::limits;
 use crate::base::time::Timestamp;
+use crate::base::values::Metadata;
 use crate::operations::context::Context;
 use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
@@ -33,6 +34,10 @@ resource! {
             scenario_id: ScenarioId,
             /// The name; by default the names of persona and scenario.
             name: String,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         computed: {
             /// The latest run; null while there is none.
@@ -130,14 +135,18 @@ struct Body {
     #[serde(default)]
     #[schemars(length(min = 1, max = SIMULATION_NAME_CHARS_MAX))]
     name: Option<String>,
+    /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+    /// update replaces all of them.
+    #[serde(default)]
+    metadata: Metadata,
 }
 
 impl Body {
     /// `rows` are the answers to [`names`].
     fn named(self, rows: &[Rows]) -> Result<Draft, Fault> {
         let name = name(&self, rows)?;
-        let Self { assistant_id, persona_id, scenario_id, .. } = self;
-        Ok(Draft { assistant_id, persona_id, scenario_id, name })
+        let Self { assistant_id, persona_id, scenario_id, name: _, metadata } = self;
+        Ok(Draft { assistant_id, persona_id, scenario_id, name, metadata })
     }
 }
 

@@ -7,8 +7,10 @@ use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::ToolId;
 use crate::base::limits;
 use crate::base::targets::URL_BYTES_MAX;
+use crate::base::text::is_function_name;
 use crate::base::time::Timestamp;
 use crate::base::tool_parameters::ToolParameters;
+use crate::base::values::Metadata;
 use crate::config::Config;
 use crate::operations::assistants::attachments;
 use crate::operations::checks::check_target;
@@ -48,6 +50,10 @@ resource! {
             #[serde(default = "default_timeout_ms")]
             #[schemars(range(min = limits::TOOL_TIMEOUT_MS_MIN, max = limits::TOOL_TIMEOUT_MS_MAX))]
             timeout_ms: i64,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         #[serde(skip)]
         revision,
@@ -70,7 +76,7 @@ pub const CREATE: Operation = resource::create::<Tool>("create_tool")
         once: callbacks are signed with it (Standard Webhooks). Attach the tool to an assistant to use it.",
     )
     .returns::<Created<Tool>>()
-    .errors(&[Code::PrivateTarget, Code::NameTaken, Code::LimitReached]);
+    .errors(&[Code::PrivateTarget, Code::InsecureTarget, Code::NameTaken, Code::LimitReached]);
 
 /// `PATCH /tools/{id}`
 pub const UPDATE: Operation = resource::update::<Tool>("update_tool")
@@ -78,7 +84,7 @@ pub const UPDATE: Operation = resource::update::<Tool>("update_tool")
         "Update a tool",
         "Changes the given fields; the others keep their values. The signing secret stays the same.",
     )
-    .errors(&[Code::PrivateTarget, Code::NameTaken]);
+    .errors(&[Code::PrivateTarget, Code::InsecureTarget, Code::NameTaken]);
 
 /// `DELETE /tools/{id}`
 pub const DELETE: Operation = resource::delete::<Tool>("delete_tool").docs(
@@ -140,9 +146,4 @@ fn no_parameters() -> Map<String, Value> {
 
 fn default_timeout_ms() -> i64 {
     limits::TOOL_TIMEOUT_MS_DEFAULT
-}
-
-fn is_function_name(name: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
 }

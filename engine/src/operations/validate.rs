@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 use crate::base::error::{Code, Error, FieldProblem, PROBLEMS_MAX};
 use crate::base::limits::INTEGER_MAX;
 use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
+use crate::base::values::NAME_RULES;
 use crate::base::whole_number;
 use crate::operations::operation::Operation;
 use crate::operations::schema::MAX_BYTES;
@@ -23,21 +24,27 @@ pub enum Strictness {
 
 /// What a schema describes; the messages name its parts accordingly.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum Place<'a> {
     /// A request body.
     Body,
     /// A query string.
     Query,
-    /// The arguments of an operation's MCP tool, without those that belong to other schemas.
-    Arguments(&'static Operation),
+    /// The arguments of an operation's MCP tool, without those that belong to other schemas; and the schema of its body.
+    Arguments(&'static Operation, Option<&'a Value>),
 }
+
+/// Fields of a resource that operations of their own set.
+const SET_BY: [(&str, &str); 2] = [
+    ("tool_ids", "set_assistant_tools, `PUT /assistants/{id}/tools`"),
+    ("knowledge_ids", "set_assistant_knowledge, `PUT /assistants/{id}/knowledge`"),
+];
 
 /// Checks `value` in place, and names every part that breaks a rule.
 pub fn problems(
     schema: &Value,
     value: &mut Value,
     strictness: Strictness,
-    place: Place,
+    place: Place<'_>,
 ) -> Vec<FieldProblem> {
     let mut check = Check { strictness, place, problems: Vec::new() };
     check.walk(schema, value, "");
@@ -52,13 +59,13 @@ pub fn refuse(problems: &[FieldProblem]) -> Result<(), Error> {
     }
 }
 
-struct Check {
+struct Check<'a> {
     strictness: Strictness,
-    place: Place,
+    place: Place<'a>,
     problems: Vec<FieldProblem>,
 }
 
-impl Check {
+impl Check<'_> {
     fn refuse(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.problems.push(FieldProblem::new(path, message));
     }
@@ -73,6 +80,11 @@ impl Check {
         }
         if !kinds.is_empty() && !kinds.iter().any(|kind| is_kind(kind, value)) {
             let name = if path.is_empty() { "body" } else { path };
+            if let Value::Number(number) = value
+                && kinds.contains(&"integer")
+            {
+                return self.refuse(name, no_whole_number(schema, number));
+            }
             let expected = kinds.iter().map(|kind| with_article(kind)).collect::<Vec<_>>().join(" or ");
             return self.refuse(name, format!("must be {expected}, not {}", kind_name(value)));
         }
@@ -95,6 +107,7 @@ impl Check {
                 self.refuse(join(path, name), missing(properties.get(name)));
             }
         }
+        self.check_entries(schema, map, path);
         let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
         for (name, value) in map.iter_mut() {
             if self.problems.len() >= PROBLEMS_MAX {
@@ -106,7 +119,50 @@ impl Check {
                     let place = if path.is_empty() { self.place } else { Place::Body };
                     self.refuse(join(path, &shortened(name)), unknown(place, name, properties));
                 }
-                None => {}
+                None => {
+                    if let Some(values) = schema.get("additionalProperties")
+                        && values.is_object()
+                        && !is_text(values)
+                    {
+                        self.walk(values, value, &join(path, &shortened(name)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks a map: how many entries it has, how large its texts are together, and each name and text.
+    fn check_entries(&mut self, schema: &Value, map: &Map<String, Value>, path: &str) {
+        let Some(entry) = schema.get("additionalProperties").filter(|entry| entry.is_object()) else {
+            return;
+        };
+        let count = map.len() as u64;
+        if let Some(most) = schema.get("maxProperties").and_then(Value::as_u64)
+            && count > most
+        {
+            return self.refuse(path, format!("takes at most {most} entries, has {count}"));
+        }
+        let is_of_texts = is_text(entry);
+        let text_bytes = |text: &Value| text.as_str().map_or(0, str::len);
+        let bytes: usize = map.iter().map(|(name, text)| name.len() + text_bytes(text)).sum();
+        if let Some(most) = schema.get(MAX_BYTES).and_then(Value::as_u64)
+            && bytes as u64 > most
+        {
+            let message = format!("takes at most {most} bytes, names and values together, has {bytes}");
+            return self.refuse(path, message);
+        }
+        let pattern = schema.pointer("/propertyNames/pattern").and_then(Value::as_str);
+        let rule = NAME_RULES.iter().find(|rule| Some(rule.pattern) == pattern);
+        for (name, text) in map {
+            let path = join(path, &shortened(name));
+            match (rule, text) {
+                (Some(rule), _) if !(rule.fits)(name) => self.refuse(path, rule.message),
+                (Some(rule), Value::String(text)) if is_of_texts && rule.is_odd_value(text) => {
+                    self.refuse(path, "must have no control characters but line breaks and tabs");
+                }
+                (_, Value::String(text)) if is_of_texts => self.check_length(entry, text, &path),
+                _ if is_of_texts => self.refuse(path, format!("must be a string, not {}", kind_name(text))),
+                _ => {}
             }
         }
     }
@@ -137,13 +193,22 @@ impl Check {
             }
             return;
         }
+        if path.rsplit('.').next() == Some("name") {
+            if text.chars().any(is_unfit_for_names) {
+                return self.refuse(path, UNFIT_NAME);
+            }
+            if !text.is_empty() && text.trim().is_empty() {
+                return self.refuse(path, "must have more than white space");
+            }
+        }
+        self.check_length(schema, text, path);
+    }
+
+    fn check_length(&mut self, schema: &Value, text: &str, path: &str) {
         if let Some(most) = schema.get(MAX_BYTES).and_then(Value::as_u64)
             && text.len() as u64 > most
         {
             return self.refuse(path, format!("must have at most {most} bytes, has {}", text.len()));
-        }
-        if path.rsplit('.').next() == Some("name") && text.chars().any(is_unfit_for_names) {
-            return self.refuse(path, UNFIT_NAME);
         }
         let (least, most) = (schema.get("minLength"), schema.get("maxLength"));
         if least.is_none() && most.is_none() {
@@ -192,6 +257,11 @@ fn words_of(schema: &Value) -> Option<Vec<&str>> {
     Some(allowed.iter().filter_map(Value::as_str).collect())
 }
 
+/// Whether the entries of a map are texts, which [`Check::check_entries`] checks.
+fn is_text(entry: &Value) -> bool {
+    entry.get("type").and_then(Value::as_str) == Some("string")
+}
+
 fn missing(schema: Option<&Value>) -> String {
     let items = schema.and_then(|schema| schema.get("items"));
     if let Some(allowed) = schema.and_then(words_of) {
@@ -231,11 +301,23 @@ fn kind_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number with a fraction or out of range",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+/// What is wrong with a number where the schema wants a whole one: its fraction, or its size.
+fn no_whole_number(schema: &Value, number: &Number) -> String {
+    let bound = |keyword: &str, default: i64| schema[keyword].as_i64().unwrap_or(default);
+    let (least, most) = (bound("minimum", -INTEGER_MAX), bound("maximum", INTEGER_MAX));
+    match number.as_f64() {
+        Some(float) if float.fract() != 0.0 => {
+            format!("must be a whole number from {least} to {most}, not {number}")
+        }
+        Some(float) if float < 0.0 => format!("must be at least {least}"),
+        _ => format!("must be at most {most}"),
     }
 }
 
@@ -277,12 +359,22 @@ fn coerce(kinds: &[&str], value: &mut Value) {
     }
 }
 
-fn unknown(place: Place, name: &str, properties: &Map<String, Value>) -> String {
+fn unknown(place: Place<'_>, name: &str, properties: &Map<String, Value>) -> String {
     let (what, all) = match place {
         Place::Body => ("a field", "fields"),
         Place::Query => ("a query parameter", "query parameters"),
-        Place::Arguments(_) => ("an argument of this tool", "arguments"),
+        Place::Arguments(..) => ("an argument of this tool", "arguments"),
     };
+    if let (Place::Body, Some((_, operation))) = (place, SET_BY.iter().find(|(field, _)| *field == name)) {
+        return format!("is not {what} here; {operation} sets it");
+    }
+    if let Place::Arguments(_, Some(body)) = place
+        && body["properties"].get(name).is_some()
+    {
+        return format!(
+            "is not {what}, but a field of the body; send it inside `data`, as {{\"data\": {{\"{name}\": …}}}}"
+        );
+    }
     let near = properties.keys().find(|known| {
         known.eq_ignore_ascii_case(name)
             || known.replace('_', "") == name.replace(['_', '-'], "").to_ascii_lowercase()
@@ -297,14 +389,16 @@ fn unknown(place: Place, name: &str, properties: &Map<String, Value>) -> String 
         return format!("is not {what}; send it within the object, as {{\"{object}\": {{\"{rest}\": …}}}}");
     }
     let mut names: Vec<&str> = Vec::new();
-    if let Place::Arguments(operation) = place {
-        if operation.body.is_some() {
-            return format!("is not {what}; put the fields of the body inside `data`");
-        }
+    if let Place::Arguments(operation, _) = place {
         names.extend(operation.path_names().map(|name| -> &str { name }));
-        names.extend(operation.revision.then_some("if_revision"));
     }
     names.extend(properties.keys().map(String::as_str));
+    if let Place::Arguments(operation, _) = place {
+        names.extend(operation.body.is_some().then_some("data"));
+        names.extend(operation.revision.then_some("if_revision"));
+        names.extend(operation.takes_idempotency_key().then_some("idempotency_key"));
+        names.extend(operation.spends().then_some("confirm"));
+    }
     match names.as_slice() {
         [] => format!("is not {what}; no {all} are accepted"),
         names => format!("is not {what}; {all} are: {}", names.join(", ")),
@@ -351,6 +445,35 @@ mod tests {
             assert_eq!(found(json!({"name": unfit}), Strictness::Strict), [problem], "{unfit:?}");
         }
         assert_eq!(found(json!({"name": "א b"}), Strictness::Strict), []);
+    }
+
+    #[test]
+    fn a_name_has_more_than_white_space() {
+        let blank = vec![("name".to_owned(), "must have more than white space".to_owned())];
+        assert_eq!(found(json!({"name": " \u{a0}"}), Strictness::Strict), blank);
+        assert_eq!(found(json!({"name": " a"}), Strictness::Strict), []);
+    }
+
+    #[test]
+    fn a_number_is_told_its_bounds() {
+        let schema = |more: Value| {
+            let mut schema = json!({"type": "integer"});
+            schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            schema
+        };
+        let (bounded, free) = (schema(json!({"minimum": 100, "maximum": 30_000})), schema(json!({})));
+        for (schema, number, told) in [
+            (&bounded, json!(5_000.5), "must be a whole number from 100 to 30000, not 5000.5"),
+            (&bounded, json!(1e20), "must be at most 30000"),
+            (&bounded, json!(-1e20), "must be at least 100"),
+            (&bounded, json!(u64::MAX), "must be at most 30000"),
+            (&free, json!(1_u64 << 63), "must be at most 9007199254740991"),
+            (&free, json!(18_446_744_073_709_551_616.0), "must be at most 9007199254740991"),
+            (&free, json!(i64::MIN), "must be at least -9007199254740991"),
+        ] {
+            let found = problems(schema, &mut number.clone(), Strictness::Strict, Place::Body);
+            assert_eq!(found[0].message, told, "{number}");
+        }
     }
 
     fn found(mut value: Value, strictness: Strictness) -> Vec<(String, String)> {
@@ -441,14 +564,14 @@ mod tests {
         let dotted = json!({"limit.most": 3});
         let within = r#"is not a field; send it within the object, as {"limit": {"most": …}}"#;
         assert_eq!(first(dotted, Place::Body), within);
-        let tool = |id: &str| Place::Arguments(crate::operations::by_id(id).unwrap());
+        let tool = |id: &str| Place::Arguments(crate::operations::by_id(id).unwrap(), None);
         assert_eq!(
             first(sent.clone(), tool("list_webhook_deliveries")),
             "is not an argument of this tool; arguments are: id, limit"
         );
         assert_eq!(
             first(sent, tool("create_assistant")),
-            "is not an argument of this tool; put the fields of the body inside `data`"
+            "is not an argument of this tool; arguments are: limit, data, idempotency_key"
         );
     }
 }

@@ -11,6 +11,7 @@ use crate::base::ids::{JobId, WebhookId};
 use crate::base::limits;
 use crate::base::targets::URL_BYTES_MAX;
 use crate::base::time::Timestamp;
+use crate::base::values::Metadata;
 use crate::config::Config;
 use crate::operations::checks::check_target;
 use crate::operations::context::Context;
@@ -39,6 +40,10 @@ resource! {
             /// Whether events are recorded for this webhook and sent to it.
             #[serde(default = "enabled")]
             enabled: bool,
+            /// Texts of your own, by name. At most 50, with names of up to 64 characters and values of up to 512 bytes, 4 KiB in all. An
+            /// update replaces all of them.
+            #[serde(default)]
+            metadata: Metadata,
         },
         #[serde(skip)]
         revision,
@@ -58,7 +63,7 @@ pub const CREATE: Operation = resource::create::<Webhook>("create_webhook")
         are signed with it (Standard Webhooks). A workspace can have at most 250 webhooks.",
     )
     .returns::<Created<Webhook>>()
-    .errors(&[Code::PrivateTarget, Code::LimitReached]);
+    .errors(&[Code::PrivateTarget, Code::InsecureTarget, Code::LimitReached]);
 
 /// `PATCH /webhooks/{id}`
 pub const UPDATE: Operation = resource::update::<Webhook>("update_webhook")
@@ -67,7 +72,7 @@ pub const UPDATE: Operation = resource::update::<Webhook>("update_webhook")
         "Changes the given fields; the others keep their values. The signing secret stays the same. While `enabled` is \
         false, no events are recorded for the webhook, and pending deliveries wait until it is enabled again.",
     )
-    .errors(&[Code::PrivateTarget]);
+    .errors(&[Code::PrivateTarget, Code::InsecureTarget]);
 
 /// `DELETE /webhooks/{id}`
 pub const DELETE: Operation = resource::delete::<Webhook>("delete_webhook").docs(

@@ -30,6 +30,12 @@ impl BlobKey {
             .then(|| Self(format!("recordings/{workspace_id}/{call_id}.{recording_id}.wav")))
     }
 
+    /// `transcripts/<workspace>/<call>.json`; `None` when a part is not one of our ids.
+    pub fn transcript(workspace_id: &WorkspaceId, call_id: &CallId) -> Option<Self> {
+        let ids = [workspace_id.as_str(), call_id.as_str()];
+        ids.into_iter().all(is_part).then(|| Self(format!("transcripts/{workspace_id}/{call_id}.json")))
+    }
+
     /// The key of a segment of this recording: its `.wav` becomes `.<n>.pcm`.
     #[must_use]
     pub fn segment(&self, n: u64) -> Self {

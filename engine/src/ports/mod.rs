@@ -19,9 +19,12 @@ mod job_queue;
 mod keys;
 mod live;
 mod mailer;
+mod metrics;
+mod party;
 mod relay;
 pub(crate) mod sockets;
 pub mod statement;
+mod traces;
 mod web_sockets;
 
 pub use database_error::DatabaseError;
@@ -29,8 +32,11 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use live::{Home, Homes, Live, Told};
 pub use mailer::{Mailer, OutgoingMail};
+pub use metrics::{JobsOfKind, Metrics, MetricsForm, Readings};
+pub use party::{Party, PartyKind};
 pub use relay::{RelayedSocket, SocketHolder};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
+pub use traces::Traces;
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
     NotSent, SocketRequest, TOO_LARGE_CODE, WebSockets,
@@ -193,6 +199,8 @@ pub struct HttpRequest {
     pub response_bytes_max: usize,
     /// Which addresses the host may connect to.
     pub egress: Egress,
+    /// Whom it is for.
+    pub party: Party,
 }
 
 impl std::fmt::Debug for HttpRequest {
@@ -299,6 +307,10 @@ pub struct Ports {
     pub live: Arc<dyn Live>,
     /// Outgoing mail; `None`: the host has no way of its own.
     pub mailer: Option<Arc<dyn Mailer>>,
+    /// The page with metrics; `None`: the host measures nothing.
+    pub metrics: Option<Arc<dyn Metrics>>,
+    /// Who makes traces of calls; `None`: nobody.
+    pub traces: Option<Arc<dyn Traces>>,
 }
 
 /// An incoming request. The host has read its body, at most [`crate::base::limits::BODY_BYTES_MAX`] bytes.

@@ -86,6 +86,24 @@ impl Statement {
     }
 }
 
+impl Statement {
+    /// The size of its texts.
+    pub fn bytes(&self) -> u64 {
+        let params: usize = self.params.iter().map(Value::bytes).sum();
+        (self.sql.len() + params) as u64
+    }
+}
+
+impl Value {
+    /// The size of a text; 0 of others.
+    pub(super) const fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Asker(text) => text.len(),
+            Self::Null | Self::Number(_) => 0,
+        }
+    }
+}
+
 /// For whom a batch is: the workspace, or the API key whose workspace is not known yet. `None`: the service itself.
 pub fn asker(batch: &[Statement]) -> Option<&str> {
     batch.iter().find_map(Statement::asker)
@@ -110,9 +128,10 @@ pub fn only_removes(batch: &[Statement]) -> bool {
         "INSERT INTO idempotency_keys",
         "INSERT INTO service_facts",
         "INSERT INTO audit_entries",
-        // Sums without the deleted calls, and where their words still are.
+        // Sums without the deleted calls, where their words still are, and which blobs are to go.
         "INSERT INTO call_rollups",
         "INSERT INTO search_erasures",
+        "INSERT INTO archives_to_remove",
     ];
     let begins = |statement: &Statement, words: &[&str]| {
         let sql = statement.sql.trim_start();

@@ -1,6 +1,6 @@
 //! Outgoing WebSockets.
 use super::sockets::Movable;
-use super::{BoxFuture, BoxStream, Port, SocketMessage};
+use super::{BoxFuture, BoxStream, Party, Port, SocketMessage};
 use crate::base::limits::CLIENT_MESSAGE_BYTES_MAX;
 
 /// A WebSocket to open (RFC 6455), at an address that the operator configured. `Debug` hides the values of its headers.
@@ -12,6 +12,8 @@ pub struct SocketRequest {
     pub headers: Vec<(&'static str, String)>,
     /// Subprotocols to offer, in order.
     pub subprotocols: Vec<String>,
+    /// Whom it is for.
+    pub party: Party,
 }
 
 impl SocketRequest {
@@ -161,6 +163,7 @@ mod tests {
             url: "wss://voice.example/v1/listen?ws=1".to_owned(),
             headers: vec![("authorization", "Token k".to_owned())],
             subprotocols: vec!["a".to_owned(), "b".to_owned()],
+            party: Party::speech("voice"),
         };
         assert_eq!(request.http_url(), "https://voice.example/v1/listen?ws=1");
         let headers: Vec<_> =

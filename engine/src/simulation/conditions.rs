@@ -12,6 +12,7 @@ const JITTER_BUFFER_MS: u64 = 60;
 /// The conditions of a voice run; without effect on a chat. All fields are optional.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LineConditions")]
 pub struct Conditions {
     /// How many of the caller's packets of 20 ms are lost, in percent.
     #[schemars(range(min = 0, max = 100))]

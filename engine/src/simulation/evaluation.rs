@@ -2,7 +2,7 @@
 //!
 //! The transcript decides all kinds but one. `judge` requires a model: [`Evaluation::assess`] then returns the question, and
 //! [`Evaluation::ruled`] turns the model's [`Verdict`]s into a result.
-mod tools;
+pub(in crate::simulation) mod tools;
 
 use std::cell::OnceCell;
 
@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
+use crate::base::look_alikes::{Hidden, Looks, Wanted};
 use crate::base::text::casefold;
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
@@ -27,18 +28,22 @@ pub const EVALUATIONS_PER_SCENARIO_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationKind {
-    /// Passes when a turn of `role` contains `includes`, ignoring case and the amount of white space.
+    /// Passes when a turn of `role` contains `includes`, ignoring case and the amount of white space. Typography
+    /// does not matter either.
     Transcript,
-    /// Passes when no turn of `role` contains `includes`.
+    /// Passes when no turn of `role` contains `includes`. Null if there is no turn of `role`.
     TranscriptExcludes,
     /// Passes when the tool named `includes` was called and its result is no error. `arguments` and `times` may restrict it.
     /// `role` is not used.
     ToolCall,
-    /// Passes when the tool named `includes` was not called, or with `*` no tool at all. `role` is not used.
+    /// Passes when the tool named `includes` was not called, or with `*` no tool at all. Null if the assistant has no tool
+    /// of this name. `role` is not used.
     ToolNotCalled,
-    /// Passes when no call of the tool named `includes` was refused or failed, or with `*` of any tool. `role` is not used.
+    /// Passes when no call of the tool named `includes` was refused or failed, or with `*` of any tool. Null if there was
+    /// no call. `role` is not used.
     NoToolError,
-    /// Passes when a model decides that the turns of `role` meet `includes`, a criterion in plain words.
+    /// Passes when a model decides that the turns of `role` meet `includes`; `builtin/rules` knows who says, asks or gives what:
+    /// sidetone://guides/testing.
     Judge,
 }
 
@@ -66,8 +71,7 @@ pub struct Evaluation {
     /// The turns to read.
     #[serde(default)]
     pub role: EvaluationRole,
-    /// The text to find (`transcript`, `transcript_excludes`), the tool's name (`tool_call`, `tool_not_called`,
-    /// `no_tool_error`; `*` is any tool) or the criterion in plain words (`judge`). Must contain more than white space.
+    /// By `kind`: the text to find, the name of the tool (`*`: any tool), or the criterion in plain words.
     #[serde(deserialize_with = "parse_includes")]
     #[schemars(length(min = 1, max = EVALUATION_INCLUDES_CHARS_MAX))]
     pub includes: String,
@@ -99,7 +103,8 @@ pub struct EvaluationResult {
     /// Whether the evaluation passed; null when that cannot be decided, for the reason in `reason`.
     pub passed: Option<bool>,
     /// The index of the deciding transcript row, from 0: the row that matched, or for `transcript_excludes` the row
-    /// that should not be there. Null when no single row decides.
+    /// that should not be there; for `transcript` also the row that was cut off before it could say the text. Null when
+    /// no single row decides.
     pub matched_index: Option<usize>,
     /// The reason.
     pub reason: String,
@@ -110,6 +115,7 @@ pub struct EvaluationResult {
 
 /// How a judge ruled that was asked several times. More than half of all decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JudgeVotes")]
 pub struct Votes {
     /// The criterion holds.
     pub passed: u32,
@@ -189,13 +195,29 @@ pub fn all_passed(evaluations: &[EvaluationResult]) -> Option<bool> {
 pub struct ReadTranscript<'a> {
     rows: &'a [TranscriptRow],
     folded: Vec<OnceCell<String>>,
+    /// What the rows look like, for texts that must not be there.
+    looks: Vec<OnceCell<Looks>>,
+    /// The names of the assistant's tools, if they are known.
+    tools: Option<Vec<&'a str>>,
 }
 
 impl<'a> ReadTranscript<'a> {
     /// Reads the rows.
     #[must_use]
     pub fn new(rows: &'a [TranscriptRow]) -> Self {
-        Self { rows, folded: rows.iter().map(|_| OnceCell::new()).collect() }
+        Self {
+            rows,
+            folded: rows.iter().map(|_| OnceCell::new()).collect(),
+            looks: rows.iter().map(|_| OnceCell::new()).collect(),
+            tools: None,
+        }
+    }
+
+    /// The same, of an assistant with tools of these names.
+    #[must_use]
+    pub fn with_tools(mut self, names: Vec<&'a str>) -> Self {
+        self.tools = Some(names);
+        self
     }
 
     /// The first row of the role that contains the text.
@@ -204,6 +226,19 @@ impl<'a> ReadTranscript<'a> {
         let mut rows = self.rows.iter().zip(&self.folded).filter(|(row, _)| role.covers(row.role));
         rows.find(|(row, text)| text.get_or_init(|| casefold(&row.text)).contains(&wanted))
             .map(|(row, _)| row)
+    }
+
+    /// The first row of the role that hides the text in other letters, or else the first that may.
+    fn first_hidden(&self, role: EvaluationRole, text: &str) -> Option<(&'a TranscriptRow, Hidden)> {
+        let (wanted, mut perhaps) = (Wanted::of(text), None);
+        for (row, looks) in self.rows.iter().zip(&self.looks).filter(|(row, _)| role.covers(row.role)) {
+            match looks.get_or_init(|| Looks::of(&row.text)).hides(&wanted) {
+                Hidden::Yes => return Some((row, Hidden::Yes)),
+                Hidden::Perhaps => perhaps = perhaps.or(Some((row, Hidden::Perhaps))),
+                Hidden::No => {}
+            }
+        }
+        perhaps
     }
 }
 
@@ -221,9 +256,9 @@ impl Evaluation {
         match self.kind {
             EvaluationKind::Transcript => Assessment::Decided(self.contained(transcript)),
             EvaluationKind::TranscriptExcludes => Assessment::Decided(self.excluded(transcript)),
-            EvaluationKind::ToolCall => Assessment::Decided(self.called(transcript.rows)),
-            EvaluationKind::ToolNotCalled => Assessment::Decided(self.not_called(transcript.rows)),
-            EvaluationKind::NoToolError => Assessment::Decided(self.without_error(transcript.rows)),
+            EvaluationKind::ToolCall => Assessment::Decided(self.called(transcript)),
+            EvaluationKind::ToolNotCalled => Assessment::Decided(self.not_called(transcript)),
+            EvaluationKind::NoToolError => Assessment::Decided(self.without_error(transcript)),
             EvaluationKind::Judge => self.judged(transcript.rows),
         }
     }
@@ -251,7 +286,7 @@ impl Evaluation {
     fn contained(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
         match transcript.first_match(self.role, &self.includes) {
             Some(row) => self.result(Some(true), Some(row.index), format!("Found in {}.", kind_of(row.role))),
-            None => self.result(Some(false), None, self.no_match(transcript.rows)),
+            None => self.result(Some(false), self.cut_off(transcript.rows), self.no_match(transcript.rows)),
         }
     }
 
@@ -262,8 +297,42 @@ impl Evaluation {
                 Some(row.index),
                 format!("Found in {}, and should not be there.", kind_of(row.role)),
             ),
-            None => self.result(Some(true), None, self.no_match(transcript.rows)),
+            None => self.hidden(transcript),
         }
+    }
+
+    /// The result for a text that no row has as it is.
+    fn hidden(&self, transcript: &ReadTranscript<'_>) -> EvaluationResult {
+        match transcript.first_hidden(self.role, &self.includes) {
+            Some((row, Hidden::Yes)) => self.result(
+                Some(false),
+                Some(row.index),
+                format!(
+                    "Found in {}, in letters that look like it or with hyphens, and should not be there.",
+                    kind_of(row.role)
+                ),
+            ),
+            Some((row, _)) => self.result(
+                None,
+                Some(row.index),
+                format!("It may be in {}: there it has other accents.", kind_of(row.role)),
+            ),
+            // Who said nothing has not kept from saying it.
+            None => {
+                let passed = self.rows(transcript.rows).next().map(|_| true);
+                self.result(passed, None, self.no_match(transcript.rows))
+            }
+        }
+    }
+
+    /// The first line that was going to say the text and was cut off before.
+    fn cut_off(&self, transcript: &[TranscriptRow]) -> Option<usize> {
+        let wanted = casefold(&self.includes);
+        let intended = |row: &&TranscriptRow| {
+            row.interrupted
+                && row.intended_text.as_deref().is_some_and(|text| casefold(text).contains(&wanted))
+        };
+        self.rows(transcript).find(intended).map(|row| row.index)
     }
 
     fn judged<'a>(&'a self, transcript: &'a [TranscriptRow]) -> Assessment<'a> {
@@ -281,11 +350,16 @@ impl Evaluation {
     }
 
     fn no_match(&self, transcript: &[TranscriptRow]) -> String {
-        match self.rows(transcript).count() {
+        let cut_off = match self.cut_off(transcript) {
+            Some(_) => " One was going to say it, but was cut off before.",
+            None => "",
+        };
+        let none = match self.rows(transcript).count() {
             0 => format!("There is no {} in the transcript.", self.role.turn()),
             1 => format!("The only {} does not contain the text.", self.role.turn()),
             n => format!("None of the {n} {} contains the text.", self.role.turns()),
-        }
+        };
+        none + cut_off
     }
 
     fn rows<'a>(&self, transcript: &'a [TranscriptRow]) -> impl Iterator<Item = &'a TranscriptRow> {

@@ -42,6 +42,12 @@ pub enum Input {
         text: String,
         /// Whether the tool failed.
         is_error: bool,
+        /// Whether the scenario answered in place of the tool.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        mocked: bool,
+        /// How much virtual time has passed meanwhile. Earlier versions had none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_ms: i64,
     },
     /// The response of the judge to [`Output::AskJudge`]. Stored journals have it as `ruling`.
     #[serde(rename = "ruling")]
@@ -150,8 +156,8 @@ pub enum SimulationPart {
 /// [`handle`](Self::handle); stop at [`Output::Done`] or [`Output::Failed`]. Only one request is open at a time, or
 /// several tool calls. [`run_offline`](super::run_offline) is such a loop. Unrequested inputs are ignored.
 ///
-/// Time is virtual. It starts at 0 and each line takes as long as [`spoken_ms`] says; models and tools take none. So
-/// the same inputs always produce the same bytes.
+/// Time is virtual. It starts at 0 and each line takes as long as [`spoken_ms`] says; models take none, and tools only
+/// what the scenario says of its own answers. So the same inputs always produce the same bytes.
 ///
 /// The whole state serialises; after loading it, [`resume`](Self::resume) repeats the open requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -213,6 +219,7 @@ impl Simulation {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            opening_note: String::new(),
             voicemail: None,
             filler: String::new(),
         });
@@ -251,10 +258,12 @@ impl Simulation {
                 }
                 self.tell(conversation::Input::AssistantReply { request, reply });
             }
-            ((Phase::Talking, WaitingFor::Tool), Input::ToolResult { id, text, is_error })
-                if self.conversation.is_calling(&id) =>
-            {
-                self.tell(conversation::Input::ToolResult { id, text, is_error });
+            (
+                (Phase::Talking, WaitingFor::Tool),
+                Input::ToolResult { id, text, is_error, mocked, after_ms },
+            ) if self.conversation.is_calling(&id) => {
+                self.now_ms = self.now_ms.saturating_add(after_ms.max(0));
+                self.tell(conversation::Input::ToolResult { id, text, is_error, mocked });
             }
             ((Phase::Judging { place }, _), Input::Verdict { ruling }) => self.ruling(place, ruling),
             ((Phase::Talking, _), Input::CostLimit) => {
@@ -422,7 +431,8 @@ impl Simulation {
     /// Decides the evaluations that the transcript decides, and asks the judge about the first remaining one.
     fn evaluate(&mut self) {
         if self.phase == Phase::Talking {
-            let transcript = ReadTranscript::new(self.conversation.transcript());
+            let tools = self.conversation.tool_names().collect();
+            let transcript = ReadTranscript::new(self.conversation.transcript()).with_tools(tools);
             let results = self.evaluations.iter().map(|one| match one.assess_read(&transcript) {
                 Assessment::Decided(result) => Some(result),
                 Assessment::AskJudge(_) => None,
@@ -478,6 +488,10 @@ impl Simulation {
     fn ended_reason(&self) -> EndedReason {
         self.conversation.ended().unwrap_or(EndedReason::Aborted)
     }
+}
+
+const fn is_zero(ms: &i64) -> bool {
+    *ms == 0
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ mod conditions;
 pub(crate) mod evaluation;
 pub(crate) mod live_caller;
 mod machine;
-mod offline;
 mod pace;
+mod run_offline;
 mod setup;
 mod soundtrack;
+pub(crate) mod tool_mocks;
 mod voice_line;
 
 pub use conditions::Conditions;
@@ -21,8 +22,8 @@ pub use machine::{
     HeldConversation, HeldFailure, Input, Output, Simulation, SimulationFailure, SimulationPart,
     SimulationResult,
 };
-pub use offline::run_offline;
 pub use pace::{SPOKEN_CHAR_MS, SPOKEN_MS_MIN, spoken_ms};
+pub use run_offline::run_offline;
 pub use setup::{SIMULATION_TURNS_MAX, SimulatedAssistant, SimulationSetup};
 pub use soundtrack::Soundtrack;
 pub use voice_line::{VoiceLine, VoiceSetup};

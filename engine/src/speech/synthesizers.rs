@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 use crate::base::setting::Secret;
+use crate::ports::Party;
 
 use super::audio::Rate;
 use super::settings::SpeechApi;
@@ -24,6 +25,7 @@ mod streaming;
 mod testing;
 mod word_map;
 
+pub use cartesia::VERSION as CARTESIA_VERSION;
 pub use fallback::Fallback;
 pub(super) use lines::has_words;
 
@@ -34,6 +36,8 @@ pub const RATE: Rate = Rate::Khz24;
 /// How to reach a voice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SynthesizerSettings {
+    /// Whose server it is.
+    pub party: Party,
     /// Up to the path of the interface, such as `https://api.openai.com/v1`. `http` and `ws` are the same here, and so are
     /// `https` and `wss`.
     pub base_url: String,
@@ -84,6 +88,17 @@ impl SynthesizerSettings {
     /// The key as a header with a prefix before it.
     fn key_header(&self, name: &'static str, prefix: &str) -> Vec<(&'static str, String)> {
         self.api_key.iter().map(|key| (name, format!("{prefix}{}", key.reveal()))).collect()
+    }
+}
+
+/// The speeds that the voices of a protocol can have; `None` where any is taken.
+#[must_use]
+pub const fn speeds(api: SpeechApi) -> Option<RangeInclusive<f64>> {
+    match api {
+        SpeechApi::OpenAi => None,
+        SpeechApi::Deepgram => Some(aura::SPEEDS),
+        SpeechApi::ElevenLabs => Some(elevenlabs::SPEEDS),
+        SpeechApi::Cartesia => Some(cartesia::SPEEDS),
     }
 }
 

@@ -21,6 +21,9 @@ const NAMES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The `actor` of changes at the command line.
+const OPERATOR: &str = "operator";
+
 /// A change, for the log.
 pub(crate) struct Change<'a> {
     /// The entry of it.
@@ -51,6 +54,11 @@ impl Change<'_> {
     pub fn entry_in_session(&self, services: &Services, account_id: &AccountId) -> Statement {
         const PERSON: &str = "SELECT id, CASE email WHEN '' THEN 'operator' ELSE email END AS name FROM accounts WHERE id = :actor";
         self.entry(services, PERSON, account_id)
+    }
+
+    /// The same of the operator at the command line, who has no id.
+    pub fn entry_of_operator(&self, services: &Services) -> Statement {
+        self.entry(services, "SELECT :actor AS id, 'command line' AS name", OPERATOR)
     }
 
     /// `who` selects id and name of the `:actor`.

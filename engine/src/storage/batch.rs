@@ -7,16 +7,17 @@ use crate::base::ids::{CallId, JobId, WorkspaceId};
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Wake};
 use crate::services::Services;
-use crate::storage::events::{self, EventKind, Subscribers};
+use crate::storage::events::{self, About, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{Job, JobKind};
 
-/// Statements in their order, the jobs to wake after them, and the calls to signal.
+/// Statements in their order, the jobs to wake after them, the calls to signal, and those that have ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     statements: Vec<Statement>,
     wakes: Vec<Wake>,
     signals: Vec<CallId>,
+    ended: Vec<(WorkspaceId, Value)>,
 }
 
 impl Batch {
@@ -35,6 +36,7 @@ impl Batch {
         self.statements.extend(other.statements);
         self.wakes.extend(other.wakes);
         self.signals.extend(other.signals);
+        self.ended.extend(other.ended);
     }
 
     /// Wakes this job once the batch is written.
@@ -47,21 +49,23 @@ impl Batch {
         self.signals.push(call_id.clone());
     }
 
-    /// Sends an event to the subscribers of a workspace. `data` is exactly what the REST read of the resource returns,
-    /// under its name: `{"run": {…}}`. It is built only when there is a subscriber.
+    /// Tells whoever makes traces, once the batch is written, that a call has ended. `call` is what a read of it returns.
+    pub fn trace(&mut self, workspace_id: &WorkspaceId, call: Value) {
+        self.ended.push((workspace_id.clone(), call));
+    }
+
+    /// Notes an event, and sends it to the subscribers of the workspace. `data` is exactly what the REST read of the
+    /// resource returns, under its name: `{"run": {…}}`. It is built only when there is a subscriber.
     pub fn emit(
         &mut self,
         services: &Services,
         workspace_id: &WorkspaceId,
         subscribers: &Subscribers,
-        kind: EventKind,
+        about: About<'_>,
         now_ms: i64,
         data: impl FnOnce() -> Result<Value, Fault>,
     ) -> Result<(), Fault> {
-        if !subscribers.want(kind) {
-            return Ok(());
-        }
-        self.append(events::emit(services, workspace_id, subscribers, kind, &data()?, now_ms));
+        self.append(events::emit(services, workspace_id, subscribers, about, data, now_ms)?);
         Ok(())
     }
 
@@ -82,7 +86,7 @@ impl Batch {
 
     /// The statements, for an operation, which writes them with the check of its API key, and what follows them.
     pub fn into_parts(self) -> (Vec<Statement>, Followup) {
-        (self.statements, Followup { wakes: self.wakes, signals: self.signals })
+        (self.statements, Followup { wakes: self.wakes, signals: self.signals, ended: self.ended })
     }
 
     /// Writes all or nothing, then wakes the jobs and signals the calls.
@@ -101,10 +105,11 @@ impl Batch {
 pub struct Followup {
     wakes: Vec<Wake>,
     signals: Vec<CallId>,
+    ended: Vec<(WorkspaceId, Value)>,
 }
 
 impl Followup {
-    /// Wakes the jobs and signals the calls.
+    /// Wakes the jobs, signals the calls, and tells which have ended.
     pub async fn tell(self, services: &Services) {
         let ports = services.ports();
         for wake in &self.wakes {
@@ -112,6 +117,9 @@ impl Followup {
         }
         for call_id in &self.signals {
             ports.live.signal(call_id).await;
+        }
+        if let Some(traces) = &ports.traces {
+            self.ended.iter().for_each(|(workspace_id, call)| traces.ended(workspace_id, call));
         }
     }
 }

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
 use crate::base::text::without_controls;
 use crate::base::time::Timestamp;
+use crate::base::values::{Metadata, Variables};
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -44,6 +45,8 @@ pub struct NewCall {
     pub assistant_id: AssistantId,
     /// The assistant's revision used in the call.
     pub assistant_revision: i64,
+    /// The hash of what it runs with, once that is known.
+    pub snapshot: Option<String>,
     /// The source of the call.
     pub source: Source,
     /// Whether the call is incoming or outgoing.
@@ -70,6 +73,10 @@ pub struct NewCall {
     pub answered_at: Option<Timestamp>,
     /// The simulation run of the call.
     pub simulation_run_id: Option<RunId>,
+    /// What fills in the names in the assistant's texts.
+    pub variables: Variables,
+    /// What its client wants to know of it again.
+    pub metadata: Metadata,
 }
 
 impl NewCall {
@@ -77,6 +84,12 @@ impl NewCall {
     pub(crate) fn our_number(&self) -> Option<&str> {
         let number = if self.direction == Direction::Inbound { &self.to } else { &self.from };
         number.as_deref()
+    }
+
+    /// The other party's number; empty without a telephone.
+    pub(crate) fn other_number(&self) -> &str {
+        let number = if self.direction == Direction::Inbound { &self.from } else { &self.to };
+        number.as_deref().unwrap_or_default()
     }
 
     /// A call without a telephone: it is in progress from its first moment.
@@ -92,6 +105,7 @@ impl NewCall {
             id,
             assistant_id: assistant.id.clone(),
             assistant_revision: assistant.revision,
+            snapshot: None,
             source,
             direction: Direction::Inbound,
             status: CallStatus::InProgress,
@@ -105,6 +119,8 @@ impl NewCall {
             started_at: at,
             answered_at: Some(at),
             simulation_run_id: None,
+            variables: Variables::default(),
+            metadata: Metadata::default(),
         }
     }
 }

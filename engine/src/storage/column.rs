@@ -5,6 +5,7 @@ use serde_json::Map;
 
 use crate::base::ids::{self, Id};
 use crate::base::time::Timestamp;
+use crate::base::values::{Metadata, Variables};
 use crate::base::words::Word;
 use crate::conversation::Voicemail;
 use crate::ports::DatabaseError;
@@ -41,6 +42,8 @@ columns! {
     Timestamp: timestamp, |time| (*time).into();
     Map<String, serde_json::Value>: json, json;
     SpeechOptions: json, json;
+    Variables: json, json;
+    Metadata: json, json;
     Voicemail: json, json;
     ids::AssistantId: id, id;
     ids::AuditEntryId: id, id;
@@ -107,8 +110,8 @@ macro_rules! record {
             $($(#[$field_about:meta])* pub $field:ident: $type:ty $(= $expression:literal)?,)*
         }
     ) => {
-        $(#[$about])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        $(#[$about])*
         pub struct $name {
             $(#[$first_about])*
             pub $first: $first_type,

@@ -2,11 +2,11 @@
 //!
 //! Code that changes something reads the [`Subscribers`] in an earlier batch that it needs anyway, and adds the event to
 //! the batch of the change ([`crate::storage::batch::Batch::emit`]): the event is written exactly when the change is.
-//! Without a subscriber nothing is written.
+//! The [log] has every event; its body is written only for a subscriber.
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::base::ids::{DeliveryId, EventId, JobId, WebhookId, WorkspaceId};
+use crate::base::ids::{CallId, DeliveryId, EventId, JobId, WebhookId, WorkspaceId};
 use crate::base::limits::EVENT_BYTES_MAX;
 use crate::base::time;
 use crate::ports::statement::{Rows, Statement};
@@ -18,8 +18,9 @@ use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 
 mod kind;
+pub mod log;
 
-pub use kind::{EventKind, Subscription};
+pub use kind::{About, EventKind, Subscription};
 
 /// The enabled webhooks of a workspace and the kinds of events they subscribe to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +31,21 @@ struct Subscriber {
     webhook_id: WebhookId,
     /// Texts, so that a kind that this version does not know is not an error.
     events: Vec<String>,
+}
+
+/// The texts of statements that forget events of workspace `:ws`, `events` being an SQL list of their ids in parentheses. A
+/// delivery that was never attempted has told nobody anything; the others are history, without what was said.
+pub(crate) fn forget(events: &str) -> [String; 3] {
+    [
+        format!(
+            "DELETE FROM deliveries WHERE +workspace_id = :ws AND status = 'pending' AND attempts = 0 AND event_id IN {events}"
+        ),
+        format!(
+            "UPDATE deliveries SET status = CASE status WHEN 'pending' THEN 'canceled' ELSE status END, due_at = NULL,
+               last_response = NULL WHERE +workspace_id = :ws AND event_id IN {events}"
+        ),
+        format!("DELETE FROM events WHERE workspace_id = :ws AND id IN {events}"),
+    ]
 }
 
 /// Reads the workspace's [`Subscribers`]; for a job.
@@ -51,11 +67,6 @@ impl Subscribers {
         Ok(Self(each.collect::<Result<_, _>>()?))
     }
 
-    /// Whether a webhook subscribes to this kind of event. If not, the event's data need not be built.
-    pub fn want(&self, kind: EventKind) -> bool {
-        self.wanting(kind).next().is_some()
-    }
-
     fn wanting(&self, kind: EventKind) -> impl Iterator<Item = &WebhookId> {
         let wants =
             move |one: &&Subscriber| one.events.iter().any(|text| text == "*" || text == kind.as_str());
@@ -68,13 +79,16 @@ pub(crate) fn emit(
     services: &Services,
     workspace_id: &WorkspaceId,
     subscribers: &Subscribers,
-    kind: EventKind,
-    data: &Value,
+    about: About<'_>,
+    data: impl FnOnce() -> Result<Value, Fault>,
     now_ms: i64,
-) -> Batch {
-    let webhooks = subscribers.wanting(kind);
-    let event = Event::new(services, workspace_id, webhooks, kind, data, now_ms);
-    event.map(|event| event.batch(workspace_id)).unwrap_or_default()
+) -> Result<Batch, Fault> {
+    let mut webhooks = subscribers.wanting(about.kind).peekable();
+    if webhooks.peek().is_none() {
+        return Ok(Batch::from(log::insert(&services.new_id(), workspace_id, about, now_ms)));
+    }
+    let event = Event::new(services, workspace_id, webhooks, about, &data()?, now_ms);
+    Ok(event.batch(workspace_id, about))
 }
 
 /// Sends an event to one webhook, whatever it subscribes to: the delivery, and the batch to write.
@@ -82,18 +96,16 @@ pub fn emit_to(
     services: &Services,
     workspace_id: &WorkspaceId,
     webhook_id: &WebhookId,
-    kind: EventKind,
+    about: About<'_>,
     data: &Value,
     now_ms: i64,
 ) -> Result<(Delivery, Batch), Fault> {
-    let event = Event::new(services, workspace_id, std::iter::once(webhook_id), kind, data, now_ms);
-    let Some((event, new)) =
-        event.and_then(|event| event.deliveries.first().cloned().map(|new| (event, new)))
-    else {
+    let event = Event::new(services, workspace_id, std::iter::once(webhook_id), about, data, now_ms);
+    let Some(new) = event.deliveries.first().cloned() else {
         return Err(Fault::Bug("an event to one webhook has one delivery".to_owned()));
     };
-    let delivery = Delivery::new(new.delivery_id, new.webhook_id, event.id.clone(), kind, now_ms);
-    Ok((delivery, event.batch(workspace_id)))
+    let delivery = Delivery::new(new.delivery_id, new.webhook_id, event.id.clone(), about.kind, now_ms);
+    Ok((delivery, event.batch(workspace_id, about)))
 }
 
 /// An event that is not written yet.
@@ -101,8 +113,8 @@ struct Event {
     id: EventId,
     kind: EventKind,
     body: String,
-    /// The call that the event tells about: it goes with the call. Empty when it is about none.
-    call_id: String,
+    /// The call that the event tells about: it goes with the call.
+    call_id: Option<CallId>,
     deliveries: Vec<NewDelivery>,
     now_ms: i64,
 }
@@ -116,18 +128,15 @@ struct NewDelivery {
 }
 
 impl Event {
-    /// `None` without a webhook.
     fn new<'a>(
         services: &Services,
         workspace_id: &WorkspaceId,
         webhooks: impl Iterator<Item = &'a WebhookId>,
-        kind: EventKind,
+        about: About<'_>,
         data: &Value,
         now_ms: i64,
-    ) -> Option<Self> {
-        let mut webhooks = webhooks.peekable();
-        webhooks.peek()?;
-        let id = services.new_id();
+    ) -> Self {
+        let (id, kind) = (services.new_id(), about.kind);
         let deliveries = webhooks.map(|webhook_id| NewDelivery {
             delivery_id: services.new_id(),
             webhook_id: webhook_id.clone(),
@@ -135,15 +144,13 @@ impl Event {
         });
         let deliveries = deliveries.collect();
         let body = body(&id, kind, workspace_id, data, now_ms);
-        let call_id =
-            data["call"]["id"].as_str().or_else(|| data["run"]["call_id"].as_str()).unwrap_or_default();
-        let call_id = call_id.to_owned();
-        Some(Self { id, kind, body, call_id, deliveries, now_ms })
+        Self { id, kind, body, call_id: about.call_id.cloned(), deliveries, now_ms }
     }
 
-    fn batch(self, workspace_id: &WorkspaceId) -> Batch {
+    fn batch(self, workspace_id: &WorkspaceId, about: About<'_>) -> Batch {
         let bound = self.statements().into_iter().map(|statement| statement.in_workspace(workspace_id));
         let mut batch = Batch::from(Vec::from_iter(bound));
+        batch.push(log::insert(&self.id, workspace_id, about, self.now_ms));
         for delivery in &self.deliveries {
             batch.wake(JobKind::WebhookDelivery, &delivery.job_id, self.now_ms);
         }
@@ -162,7 +169,7 @@ impl Event {
             id = &self.id,
             kind = kind,
             body = &self.body,
-            call_id = &self.call_id,
+            call_id = self.call_id.as_deref().unwrap_or_default(),
             now = self.now_ms,
             webhooks = &list
         );

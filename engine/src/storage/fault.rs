@@ -58,9 +58,7 @@ impl Fault {
             Self::Refused(error) => (error, None),
             Self::Stale => {
                 let message = "Too many changes to the same thing at once. Try again.";
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(1);
-                (error, Some("an operation stayed stale".to_owned()))
+                (Error::unavailable(message, 1), Some("an operation stayed stale".to_owned()))
             }
             Self::Replay(_) => (internal(), Some("a replay outside of the pipeline".to_owned())),
             Self::Storage(DatabaseError::Unavailable(detail)) => {
@@ -73,16 +71,12 @@ impl Fault {
                         ("Storage is not available. Try again; a repeat is safe with an Idempotency-Key.", 1)
                     }
                 };
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(retry_after_s);
-                (error, Some(detail))
+                (Error::unavailable(message, retry_after_s), Some(detail))
             }
             Self::Storage(DatabaseError::TooManyWait) => {
                 let message = "Too many searches, lists or statistics of this workspace wait already. Wait for their answers, then \
                     try again.";
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(1);
-                (error, None)
+                (Error::unavailable(message, 1), None)
             }
             Self::Storage(DatabaseError::TooLong) => {
                 let message = format!(
@@ -90,9 +84,7 @@ impl Fault {
                      `from` and `to`.",
                     LONG_READ_MS / 1000
                 );
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(1);
-                (error, None)
+                (Error::unavailable(message, 1), None)
             }
             Self::Storage(other) => (internal(), Some(format!("{other:?}"))),
             Self::Bug(detail) => (internal(), Some(detail)),

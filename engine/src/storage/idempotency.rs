@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
-use crate::base::ids::{Id as _, ToolId, WebhookId};
-use crate::base::limits::{IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS};
+use crate::base::ids::{Id, ToolId, WebhookId};
+use crate::base::limits::{
+    IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS, LARGE_RESPONSE_BYTES, LARGE_RESPONSES_STORED_MAX,
+};
 use crate::base::setting::Secret;
-use crate::ports::statement::{Row, Statement};
+use crate::ports::statement::{Row, Statement, Value as SqlValue};
 use crate::sql;
 use crate::storage::test_token::TestToken;
 
@@ -109,6 +111,38 @@ impl Stored {
             details => error.with_details(details.clone()),
         })
     }
+}
+
+/// The SQL expression of how many large responses workspace `:ws` has stored; it counts up to the limit.
+pub(crate) fn large_responses() -> String {
+    format!(
+        "(SELECT COUNT(*) FROM (SELECT 1 FROM idempotency_keys INDEXED BY idempotency_keys_large WHERE workspace_id = :ws
+          AND OCTET_LENGTH(body) > {LARGE_RESPONSE_BYTES} LIMIT {LARGE_RESPONSES_STORED_MAX}))"
+    )
+}
+
+/// The statement that replaces the stored responses that tell about something deleted by an error. The key
+/// stays: a repeated request must not do its work again. `index` and `field` are those by which they are found, `among` is an SQL
+/// list of that field's values.
+pub(crate) fn replace_deleted(
+    error: &Error,
+    index: &str,
+    field: &str,
+    among: &str,
+) -> (String, Vec<(&'static str, SqlValue)>) {
+    let sql = format!(
+        "UPDATE idempotency_keys INDEXED BY {index} SET status = :status, body = :deleted, etag = NULL
+         WHERE workspace_id = :ws AND json_extract(body, '$.{field}') IN ({among})"
+    );
+    let body = Stored::failure_body(error);
+    (sql, vec![("status", i64::from(error.code.status()).into()), ("deleted", body.into())])
+}
+
+/// The statement with which a deleted resource is not read by repeating its creation.
+pub(crate) fn forget_deleted(noun: &str, id: &impl Id) -> Statement {
+    let (sql, values) =
+        replace_deleted(&Error::not_found(noun), "idempotency_keys_by_id", "id", "SELECT CAST(:id AS TEXT)");
+    Statement::named(&sql, values.into_iter().chain([("id", id.as_str().into())]).collect())
 }
 
 impl Idempotency {

@@ -1,5 +1,6 @@
 //! Stored data: batches of statements, calls, runs, events, recordings, jobs, spending.
 pub mod accounts;
+pub mod archives;
 pub(crate) mod audit;
 pub mod batch;
 pub mod calls;
@@ -12,9 +13,13 @@ pub mod fault;
 pub(crate) mod idempotency;
 pub mod jobs;
 pub mod migrations;
+pub(crate) mod named_snapshots;
+pub(crate) mod parts;
+mod readings;
 pub mod recordings;
 pub(crate) mod runs;
 pub(crate) mod service_facts;
+pub use service_facts::fingerprint as secret_fingerprint;
 pub(crate) mod sign_ins;
 pub mod signing;
 pub(crate) mod snapshots;

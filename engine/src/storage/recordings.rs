@@ -6,11 +6,13 @@
 //! row (`ready`); deleting writes the row (`deleted`), then removes the blobs. A live call that is ended after a crash has its
 //! segments so far as its recording; what a crashed voice run had stored is given up (`abandoned`), because the run is
 //! repeated, and the sweep removes it. No recording is served while it is written, and no blob stays for ever.
+mod check;
 mod in_segments;
 mod read;
 mod sweep;
 pub(crate) mod waveform;
 
+pub use check::CheckedRecordings;
 pub use in_segments::{Recording, abandon, end, segment_ms};
 pub(crate) use in_segments::{file, in_progress, remove};
 pub(crate) use read::delete_before;

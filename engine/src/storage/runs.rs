@@ -7,6 +7,7 @@ use crate::base::ids::{AssistantId, BatchId, CallId, RunId, SimulationId, Worksp
 use crate::base::limits::LAST_LINE_BYTES_MAX;
 use crate::base::text::{truncate, without_controls};
 use crate::base::time::Timestamp;
+use crate::base::values::{Metadata, Variables};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement, Value};
@@ -27,6 +28,18 @@ crate::words! {
         /// `builtin/tone` it is computed at once; with a provider's voice it is spoken in real time, for ten minutes at most,
         /// and costs what speech costs. `builtin/browser` cannot be used.
         Voice = "voice",
+    }
+}
+
+crate::words! {
+    /// What answers the assistant's tool calls.
+    #[derive(Default)]
+    json RunTools {
+        /// The scenario's `tool_mocks`, where it has them for a tool. The other tools are called.
+        #[default]
+        Mock = "mock",
+        /// The tools themselves: the endpoints are called.
+        Live = "live",
     }
 }
 
@@ -58,16 +71,21 @@ record! {
     pub struct Run {
         /// `run_…`
         pub id: RunId,
-        /// The simulation that was run.
-        pub simulation_id: SimulationId,
+        /// The simulation that was run; null of a run whose persona and scenario were given with its start.
+        pub simulation_id: Option<SimulationId> = "NULLIF(simulation_id, '')",
         /// The batch it was queued with, if any.
         pub batch_id: Option<BatchId>,
         /// The assistant under test.
         pub assistant_id: AssistantId,
         /// The assistant's revision when the run was started.
         pub assistant_revision: i64,
+        /// The hash of what the run was started with, for `GET /snapshots/{hash}`: the same assistant, persona, scenario and
+        /// mode have the same. Null for runs of earlier versions.
+        pub snapshot: Option<String>,
         /// How caller and assistant communicate.
         pub mode: RunMode,
+        /// What answered the assistant's tool calls.
+        pub tools: RunTools,
         /// The state of the run.
         pub status: RunStatus,
         /// True if every evaluation passed, false if one failed. Null until the run is completed, and where nothing decides:
@@ -97,6 +115,11 @@ record! {
         pub completed_at: Option<Timestamp>,
         /// The call of the run; null if there is none.
         pub call_id: Option<CallId>,
+        /// Texts of your own, by name, as the run was started with them. Its call has them, too.
+        pub metadata: Metadata,
+        /// Tools that the scenario answers for (`tool_mocks`) and that the assistant does not have, by name, at most 8: none of these
+        /// answers is given. Look for misspelled names, since the endpoint of a tool that is not answered for is called.
+        pub mocks_unused: Vec<String>,
     }
 }
 
@@ -128,38 +151,49 @@ pub struct RunDetail {
     /// The run.
     #[serde(flatten)]
     run: Run,
+    /// What the simulation was called when the run was started. A persona and a scenario that were given with the start, and
+    /// not stored, are called by both names: `persona × scenario`.
+    simulation_name: String,
+    /// What fills in the names in the assistant's texts, without what is built in: the scenario's, with those of the run laid over
+    /// them.
+    variables: Variables,
     /// The result of each evaluation.
     #[schemars(with = "Vec<EvaluationResult>")]
     evaluations: Box<RawValue>,
-    /// The transcript, oldest row first; times count from the start of the conversation.
-    #[schemars(with = "Vec<TranscriptRow>")]
-    transcript: Box<RawValue>,
-    /// The call of the run; null until the run starts, and for a run that ended without starting.
+    /// The call of the run, with the transcript; null until the run starts, and for a run that ended without starting.
     call: Option<Call>,
 }
 
 impl RunDetail {
+    /// The columns of a run that only a read of it has.
+    pub(crate) const MORE_COLUMNS: &str = "variables, evaluations, COALESCE((SELECT json_extract(content, '$.name') FROM snapshots
+         WHERE snapshots.workspace_id = runs.workspace_id AND snapshots.id = simulation_snapshot), '') AS simulation_name";
+
     /// The run as a read returns it after these values have been written: the payload of an event equals that response
     /// byte for byte.
-    pub fn of(run: Run, evaluations: &[EvaluationResult], call: Option<Call>) -> Result<Self, Fault> {
+    pub fn of(
+        run: Run,
+        simulation_name: String,
+        variables: Variables,
+        evaluations: &[EvaluationResult],
+        call: Option<Call>,
+    ) -> Result<Self, Fault> {
         let evaluations = serde_json::value::to_raw_value(evaluations)
             .map_err(|error| Fault::Bug(format!("evaluations do not serialise: {error}")))?;
-        let transcript = match &call {
-            Some(call) => call.transcript(),
-            None => RawValue::from_string("[]".to_owned())
-                .map_err(|error| Fault::Bug(format!("an empty transcript: {error}")))?,
-        };
-        Ok(Self { run, evaluations, transcript, call })
+        Ok(Self { run, simulation_name, variables, evaluations, call })
     }
 
-    /// Reads a row with [`Run::COLUMNS`], `evaluations` and `transcript`, and the call of the run.
+    /// Reads a row with [`Run::COLUMNS`], [`Self::MORE_COLUMNS`], and the call of the run.
     pub(crate) fn read(row: Row<'_>, call: Option<Call>) -> Result<Self, Fault> {
-        // Runs of versions before calls existed have the transcript in their own row.
-        let transcript = match &call {
-            Some(call) => call.transcript(),
-            None => row.json("transcript")?,
-        };
-        Ok(Self { run: Run::read(row)?, evaluations: row.json("evaluations")?, transcript, call })
+        let variables = row.json("variables")?;
+        let simulation_name = row.text("simulation_name")?;
+        Ok(Self {
+            run: Run::read(row)?,
+            simulation_name,
+            variables,
+            evaluations: row.json("evaluations")?,
+            call,
+        })
     }
 }
 

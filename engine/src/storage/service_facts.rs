@@ -36,14 +36,18 @@ impl Services {
     }
 
     pub(super) async fn fact(&self, name: &str) -> Result<Option<String>, Fault> {
-        let [found] =
-            self.read([sql!("SELECT value FROM service_facts WHERE name = :name", name = name)]).await?;
+        let [found] = self.read([select(name)]).await?;
         Ok(found.first().map(|row| row.text("value")).transpose()?)
     }
 }
 
+/// Reads the `value` of a fact; no row if it was never written.
+pub(crate) fn select(name: &str) -> Statement {
+    sql!("SELECT value FROM service_facts WHERE name = :name", name = name)
+}
+
 /// Writes a fact.
-pub(super) fn set(name: &str, value: &str) -> Statement {
+pub(crate) fn set(name: &str, value: &str) -> Statement {
     sql!(
         "INSERT OR REPLACE INTO service_facts (name, value) VALUES (:name, :value)",
         name = name,
@@ -56,8 +60,8 @@ pub(super) fn remove(name: &str) -> Statement {
     sql!("DELETE FROM service_facts WHERE name = :name", name = name)
 }
 
-/// Tells secrets apart and reveals nothing about them.
-fn fingerprint(secret: &str) -> String {
+/// Tells server secrets apart and reveals nothing about them.
+pub fn fingerprint(secret: &str) -> String {
     sha256_hex(&hmac_sha256(secret.as_bytes(), b"the fingerprint of the server secret"))
 }
 

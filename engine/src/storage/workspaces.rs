@@ -4,8 +4,9 @@ use crate::base::error::Error;
 use crate::base::ids::{KeyId, WorkspaceId};
 use crate::base::limits::NAME_CHARS_MAX;
 use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
+use crate::base::time::Timestamp;
 use crate::carriers::grants;
-use crate::ports::statement::Statement;
+use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
@@ -23,7 +24,124 @@ pub struct NewWorkspace {
     pub key: String,
 }
 
+/// A workspace, as the operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedWorkspace {
+    /// `ws_…`
+    pub id: WorkspaceId,
+    /// Its name; several may have the same.
+    pub name: String,
+    /// API keys that are not revoked.
+    pub keys: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// An API key, as the operator sees it; the key itself is not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedKey {
+    /// `key_…`
+    pub id: KeyId,
+    /// Its workspace.
+    pub workspace_id: WorkspaceId,
+    /// What the key is for.
+    pub name: String,
+    /// `sidetone_…` and the last 4 characters; empty for keys of the settings.
+    pub hint: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last used, to the hour.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// Rows that the operator reads at a time.
+const PART_ROWS: usize = 500;
+
+/// A part of a list, and where to continue.
+pub type Part<T> = (Vec<T>, Option<String>);
+
+fn part<T>(rows: Vec<T>, id: impl Fn(&T) -> String) -> Part<T> {
+    let next = rows.last().filter(|_| rows.len() == PART_ROWS).map(id);
+    (rows, next)
+}
+
 impl Services {
+    /// The next workspaces, oldest first, `after` this id; `""` at first.
+    pub(crate) async fn list_workspaces(&self, after: &str) -> Result<Part<ListedWorkspace>, Fault> {
+        let select = sql!(
+            format!(
+                "SELECT id, name, created_at, (SELECT COUNT(*) FROM api_keys
+                 WHERE workspace_id = workspaces.id AND revoked_at IS NULL) AS keys
+                 FROM workspaces WHERE id > :after ORDER BY id LIMIT {PART_ROWS}"
+            ),
+            after = after
+        );
+        let [rows] = self.read([select]).await?;
+        let read = rows.iter().map(|row| {
+            Ok(ListedWorkspace {
+                id: row.id("id")?,
+                name: row.text("name")?,
+                keys: row.integer("keys")?,
+                created_at: row.timestamp("created_at")?,
+            })
+        });
+        Ok(part(read.collect::<Result<_, Fault>>()?, |one| one.id.to_string()))
+    }
+
+    /// The next keys that are not revoked, oldest first, of one workspace or of all.
+    pub(crate) async fn list_keys(
+        &self,
+        workspace: Option<&WorkspaceId>,
+        after: &str,
+    ) -> Result<Part<ListedKey>, Fault> {
+        let all = format!(
+            "SELECT id, workspace_id, name, hint, created_at, last_used_at FROM api_keys
+             WHERE revoked_at IS NULL AND id > :after ORDER BY id LIMIT {PART_ROWS}"
+        );
+        let select = match workspace {
+            Some(id) => sql!(
+                all.replace("WHERE", "WHERE workspace_id = :workspace AND"),
+                after = after,
+                workspace = id
+            ),
+            None => sql!(all, after = after),
+        };
+        let [rows] = self.read([select]).await?;
+        Ok(part(read_keys(&rows)?, |one| one.id.to_string()))
+    }
+
+    /// The keys that are not revoked with this id, this SHA-256 or these last four characters; of many, the first.
+    pub(crate) async fn find_keys(&self, named: &str) -> Result<Vec<ListedKey>, Fault> {
+        let find = sql!(
+            "SELECT id, workspace_id, name, hint, created_at, last_used_at FROM api_keys
+             WHERE revoked_at IS NULL AND (id = :named OR hash = :named OR (length(:named) = 4 AND substr(hint, -4) = :named))
+             ORDER BY id LIMIT 20",
+            named = named
+        );
+        let [rows] = self.read([find]).await?;
+        read_keys(&rows)
+    }
+
+    /// The workspace with this id, or with this name if only one has it.
+    pub(crate) async fn find_workspace(&self, workspace: &str) -> Result<WorkspaceId, Fault> {
+        let find = sql!(
+            "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id = :workspace DESC, id LIMIT 2",
+            workspace = workspace
+        );
+        let [found] = self.read([find]).await?;
+        let mut found: Vec<WorkspaceId> = found.iter().map(|row| row.id("id")).collect::<Result<_, _>>()?;
+        // Whoever names their workspace like the id of another one is in nobody's way.
+        if found.first().is_some_and(|id| **id == *workspace) {
+            return Ok(found.swap_remove(0));
+        }
+        let problem = match (found.pop(), found.is_empty()) {
+            (Some(id), true) => return Ok(id),
+            (None, _) => format!("no workspace has the id or name `{workspace}`"),
+            _ => format!("several are named `{workspace}`; give the id"),
+        };
+        Err(Error::field("workspace", problem).into())
+    }
+
     /// Creates a workspace with one API key.
     pub async fn create_workspace(&self, name: &str) -> Result<NewWorkspace, Fault> {
         let length = name.chars().count() as u64;
@@ -41,26 +159,10 @@ impl Services {
 
     /// Creates an API key for the workspace with this id, or with this name if only one has it.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        let find = sql!(
-            "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id LIMIT 2",
-            workspace = workspace
-        );
-        let [found] = self.read([find]).await?;
-        let found: Vec<WorkspaceId> = found.iter().map(|row| row.id("id")).collect::<Result<_, _>>()?;
-        match found.as_slice() {
-            [id] => {
-                let (_, key, insert) = self.new_key(id, "command line");
-                self.write([insert]).await?;
-                Ok(key)
-            }
-            [] => {
-                Err(Error::field("workspace", format!("no workspace has the id or name `{workspace}`"))
-                    .into())
-            }
-            _ => {
-                Err(Error::field("workspace", format!("several are named `{workspace}`; give the id")).into())
-            }
-        }
+        let id = self.find_workspace(workspace).await?;
+        let (_, key, insert) = self.new_key(&id, "command line");
+        self.write([insert]).await?;
+        Ok(key)
     }
 
     /// A warning when several workspaces compete for the operator's numbers.
@@ -143,4 +245,18 @@ impl Services {
         );
         (key_id, key.as_str().to_owned(), insert)
     }
+}
+
+fn read_keys(rows: &Rows) -> Result<Vec<ListedKey>, Fault> {
+    let read = |row: crate::ports::statement::Row<'_>| {
+        Ok(ListedKey {
+            id: row.id("id")?,
+            workspace_id: row.id("workspace_id")?,
+            name: row.text("name")?,
+            hint: row.text("hint")?,
+            created_at: row.timestamp("created_at")?,
+            last_used_at: row.optional_timestamp("last_used_at")?,
+        })
+    };
+    rows.iter().map(read).collect()
 }

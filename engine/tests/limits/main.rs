@@ -22,6 +22,7 @@ const OF_THE_HOST: &[&str] = &[
     "long reads at once (self-hosted)",
     "long reads of one workspace at once (self-hosted)",
     "long reads that wait (self-hosted)",
+    "changes that wait to be written (self-hosted)",
     "disk space for deletes on a full disk (self-hosted)",
     "free disk space that recordings leave to the database (self-hosted)",
 ];

@@ -91,7 +91,12 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
                 format!("{} messages were wrong", word(LIVE_WRONG_MESSAGES_MAX)),
                 format!("`evaluations` (at most {EVALUATIONS_PER_SCENARIO_MAX})"),
                 format!("`includes` has at most {}", characters(EVALUATION_INCLUDES_CHARS_MAX)),
-                format!("at most {}; list them", count(BATCH_RUNS_MAX)),
+                format!("`repeat` (1 to {REPEAT_MAX})"),
+                format!("at most {} together", count(BATCH_RUNS_MAX)),
+                format!("`wait_seconds` (at most {WAIT_SECONDS_MAX})"),
+                format!("at most {BATCH_FAILURES_MAX} of them"),
+                format!("{} in a request", count(RUNS_DELETED_AT_ONCE)),
+                format!("cut to {BATCH_FAILURE_CHARS_MAX} characters"),
                 format!("at most {SIMULATION_TURNS_MAX} lines"),
                 format!(
                     "`ttl_seconds` (default {TEST_TOKEN_TTL_SECONDS_DEFAULT}) and `max_duration_seconds` (default \
@@ -121,7 +126,8 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
                 format!("{} wrong keys from one address within a minute", word(INVALID_CREDENTIALS_MAX))
                     .replacen('t', "T", 1),
                 format!("at most {}, with `Content-Type", bytes(BODY_BYTES_MAX)),
-                format!("(default {PAGE_ROWS_DEFAULT}, {rows}) and {}", bytes(PAGE_BYTES_MAX)),
+                format!("(default and at most {}) and {}", count(PAGE_ROWS_MAX), bytes(PAGE_BYTES_MAX)),
+                format!("`limit` (default {PAGE_ROWS_DEFAULT}, {rows})"),
                 format!("(1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters"),
                 format!("For {day} the same request"),
                 format!("at most {PROBLEMS_MAX}"),
@@ -136,6 +142,7 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
                 format!("silent {} times in a row", word(SILENCES_MAX)),
                 format!("the same sentence {} times in a row", word(REPEATS_MAX)),
                 format!("At most {}", characters(SEARCH_CHARS_MAX)),
+                format!("at most {} in a request", count(CALLS_DELETED_AT_ONCE)),
                 format!("the first {} words", of_source("engine/src/storage/calls/search.rs", "WORDS_MAX")),
                 format!("{PAGE_ROWS_DEFAULT} rows; {rows}"),
                 format!("A page has at most {}", bytes(PAGE_BYTES_MAX)),
@@ -174,7 +181,7 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
                 format!("reads of more than {}", bytes(RESPONSE_SMALL_BYTES)),
                 format!("less than {}", bytes(RESPONSE_WINDOW_BYTES_MIN)),
                 format!("The head of a request has at most {}", bytes(HEAD_BYTES_MAX)),
-                format!("`limit` (default {PAGE_ROWS_DEFAULT}, {rows})"),
+                format!("`limit` (1 to {}, which is the default)", count(PAGE_ROWS_MAX)),
                 format!("A part has at most {}", bytes(PAGE_BYTES_MAX)),
                 format!("end after {}", duration(LONG_READ_MS)),
                 format!(

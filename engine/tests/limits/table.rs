@@ -6,7 +6,7 @@ use sidetone_engine::base::limits::*;
 use sidetone_engine::base::targets::URL_BYTES_MAX;
 use sidetone_engine::base::tool_parameters::{TOOL_PARAMETERS_BYTES_MAX, TOOL_PARAMETERS_DEPTH_MAX};
 use sidetone_engine::conversation::{
-    DURATION_MS_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
+    DURATION_MS_MAX, NOTES_MAX, REPEATS_MAX, SILENCES_MAX, TEXT_BYTES_MAX, TOOL_CALLS_PER_TURN_MAX,
     TOOL_RESULT_BYTES_MAX, TRANSCRIPT_BYTES_MAX, TURNS_MAX, VOICEMAIL_SILENCE_MS, VOICEMAIL_WAIT_MS,
 };
 use sidetone_engine::jobs::JOBS_PER_INVOCATION;
@@ -58,6 +58,11 @@ fn requests() -> Vec<Limit> {
         most("time to send a head, from its first byte (self-hosted)", duration(HEAD_READ_MS)),
         most("clients that follow calls and runs", count(FOLLOWERS_MAX)),
         most("stream of events", duration(FOLLOW_MS_MAX.unsigned_abs())),
+        (
+            "a read that waits for an end (`wait_seconds`)",
+            "at once".to_owned(),
+            duration((WAIT_SECONDS_MAX * 1_000).unsigned_abs()),
+        ),
         most("reading a response that waits for its client (self-hosted)", window),
         most("`Idempotency-Key`", characters(IDEMPOTENCY_KEY_CHARS_MAX)),
         most(
@@ -65,16 +70,37 @@ fn requests() -> Vec<Limit> {
             duration(IDEMPOTENCY_WINDOW_MS.unsigned_abs()),
         ),
         most("wrong API keys", wrong_keys),
-        ("rows of a list in a response", count(PAGE_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
+        most(
+            "large responses that are stored for an `Idempotency-Key`",
+            format!(
+                "{}, each of more than {}",
+                count(LARGE_RESPONSES_STORED_MAX),
+                bytes(LARGE_RESPONSE_BYTES)
+            ),
+        ),
+        ("rows of a list in a response", count(LIST_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
+        ("rows of a page of calls, runs or deliveries", count(PAGE_ROWS_DEFAULT), count(PAGE_ROWS_MAX)),
         most("bytes of a list in a response", list_bytes.clone()),
-        most("bytes of a page of calls", list_bytes),
+        most("bytes of a page of calls, without `metadata` and analyses", list_bytes),
         most("calls whose waits the statistics count", count(WAITS_CALLS_MAX)),
         ("days of the statistics over time", count(STATISTICS_DAYS_DEFAULT), count(STATISTICS_DAYS_MAX)),
         most("search text", characters(SEARCH_CHARS_MAX)),
         most("words of a search text", of_source("engine/src/storage/calls/search.rs", "WORDS_MAX")),
         most("problems that an error names", count(PROBLEMS_MAX)),
         most("messages of an MCP batch", count(MCP_BATCH_MESSAGES_MAX)),
-        most("replies of an MCP batch", bytes(MCP_BATCH_REPLIES_BYTES_MAX)),
+        most(
+            "replies of an MCP batch",
+            format!("{}, and the one that passes it", bytes(MCP_BATCH_REPLIES_BYTES_MAX)),
+        ),
+        most("argument of an MCP prompt", characters(MCP_PROMPT_ARGUMENT_CHARS_MAX)),
+        most("assistants or calls on a page of MCP resources", count(MCP_RESOURCES_PER_PAGE)),
+        (
+            "rows of a page of calls, runs or deliveries of an MCP tool",
+            count(MCP_PAGE_ROWS_DEFAULT),
+            count(PAGE_ROWS_MAX),
+        ),
+        most("runs that an MCP tool shows of those it has started", count(MCP_STARTED_RUNS_SHOWN)),
+        most("pages of calls among the MCP resources", count(MCP_RESOURCE_CALL_PAGES_MAX)),
     ]
 }
 
@@ -144,7 +170,12 @@ fn resources() -> Vec<Limit> {
         most("`language` of an assistant", characters(LANGUAGE_CHARS_MAX)),
         most(
             "`keyterms` of an assistant",
-            format!("{}, {} each", count(KEYTERMS_MAX), characters(KEYTERM_CHARS_MAX)),
+            format!(
+                "{}, {} each, {} in all, {SPEECH_KEYTERM_BYTES_MORE} for each added",
+                count(KEYTERMS_MAX),
+                characters(KEYTERM_CHARS_MAX),
+                plain_bytes(SPEECH_KEYTERMS_BYTES_MAX)
+            ),
         ),
         most(
             "`transfers` of an assistant",
@@ -203,17 +234,46 @@ fn resources() -> Vec<Limit> {
         most("API keys that are not revoked", count(KEYS_MAX)),
         most("webhooks", count(WEBHOOKS_MAX)),
         most("`events` of a webhook", count(WEBHOOK_EVENTS_MAX)),
+        most("`variables`", format!("{}, {} together", count(VARIABLES_MAX), bytes(VARIABLES_BYTES_MAX))),
+        most("value of a variable", plain_bytes(VARIABLE_VALUE_BYTES_MAX)),
+        most("name of a variable", characters(VARIABLE_NAME_CHARS_MAX)),
+        most("`metadata`", format!("{}, {} together", count(METADATA_MAX), bytes(METADATA_BYTES_MAX))),
+        most("value in `metadata`", plain_bytes(METADATA_VALUE_BYTES_MAX)),
+        most("name in `metadata`", characters(METADATA_NAME_CHARS_MAX)),
+        most("entries of `metadata` in a filter", count(METADATA_FILTERS_MAX)),
+        most("`metadata` of all runs of one start together", plain_bytes(STARTED_METADATA_BYTES_MAX)),
+        most(
+            "test tokens with `variables` or `metadata` that are neither used nor expired",
+            count(TEST_TOKENS_WITH_VALUES_MAX),
+        ),
         most("evaluations of a scenario", count(EVALUATIONS_PER_SCENARIO_MAX)),
         most("`includes` of an evaluation", characters(EVALUATION_INCLUDES_CHARS_MAX)),
         most("`arguments` of an evaluation, as JSON", bytes(EVALUATION_ARGUMENTS_BYTES_MAX)),
         most("`times` of an evaluation", count(EVALUATION_TIMES_MAX)),
         ("rulings of the judge on a criterion", count(1), count(JUDGE_VOTES_MAX)),
+        most("tools that a scenario answers for", count(TOOL_MOCKS_MAX)),
+        most("answers in place of one tool", count(MOCKED_ANSWERS_MAX)),
+        most("tools in `mocks_unused`", count(MOCKS_UNUSED_MAX)),
+        most("`tool_mocks`, as JSON", bytes(TOOL_MOCKS_BYTES_MAX)),
+        ("`delay_ms` of an answer in place of a tool", count(0), count(MOCK_DELAY_MS_MAX)),
         most("queued runs", format!("{}, and the batch that passes it", count(RUNS_QUEUED_MAX))),
         most("runs of a batch", count(BATCH_RUNS_MAX)),
+        most("runs that one request deletes by a filter", count(RUNS_DELETED_AT_ONCE)),
+        most("calls that one request deletes by a filter", count(CALLS_DELETED_AT_ONCE)),
+        ("runs of one simulation in a batch (`repeat`)", count(1), count(REPEAT_MAX)),
+        most(
+            "failures that a batch shows",
+            format!("{}, texts of {}", count(BATCH_FAILURES_MAX), characters(BATCH_FAILURE_CHARS_MAX)),
+        ),
         most("texts of the simulations of a batch", bytes(BATCH_SNAPSHOTS_BYTES_MAX)),
         most(
             "what a run stores of its assistant, and of its simulation",
             format!("{} each", megabytes(SNAPSHOT_BYTES_MAX)),
+        ),
+        most("`variables` of the runs of one start together", bytes(STARTED_VARIABLES_BYTES_MAX)),
+        most(
+            "what a workspace keeps of the configurations that runs and calls ran with",
+            bytes(SNAPSHOTS_KEPT_BYTES_MAX),
         ),
         ("time for which a rotated secret still signs", overlap.clone(), overlap),
     ]
@@ -225,6 +285,15 @@ fn conversations() -> Vec<Limit> {
     assert_eq!(1_000 % LIVE_MESSAGE_MS, 0);
     vec![
         ("lifetime of a test token", format!("{TEST_TOKEN_TTL_SECONDS_DEFAULT} s"), token_seconds.clone()),
+        most(
+            "conversations of a test link that may start again",
+            format!(
+                "{}, and {} within {}",
+                count(LINK_STARTS_MAX),
+                count(LINK_STARTS_WINDOW_MAX),
+                duration(LINK_STARTS_WINDOW_MS.unsigned_abs())
+            ),
+        ),
         ("duration of a browser test", format!("{TEST_TOKEN_DURATION_SECONDS_DEFAULT} s"), token_seconds),
         most(
             "duration of a telephone call or simulation",
@@ -277,6 +346,7 @@ fn conversations() -> Vec<Limit> {
         ),
         most("log of a conversation's inputs", bytes(CALL_INPUTS_BYTES_MAX)),
         most("transcript", bytes(TRANSCRIPT_BYTES_MAX)),
+        most("rows of the role `system` in a transcript", count(NOTES_MAX)),
         most("one line", bytes(TEXT_BYTES_MAX)),
         most("response of a tool", bytes(TOOL_RESPONSE_BYTES_MAX)),
         most("result of a tool for model and transcript", plain_bytes(TOOL_RESULT_BYTES_MAX)),
@@ -377,6 +447,7 @@ fn budgets() -> Vec<Limit> {
         most("request bodies with a valid API key (self-hosted)", bytes(BODIES_BYTES_MAX)),
         most("request bodies without one (self-hosted)", bytes(UNKNOWN_BODIES_BYTES_MAX)),
         most("beginning of a request body that is not counted (self-hosted)", bytes(BODY_BYTES_FREE)),
+        most("memory of what starts of runs read and write", bytes(STARTS_BYTES_MAX)),
         most("responses that clients have not read yet (self-hosted)", bytes(RESPONSES_BYTES_MAX)),
         most("responses that are not counted among them (self-hosted)", bytes(RESPONSE_SMALL_BYTES)),
         most("time of a long read, waiting included (self-hosted)", duration(LONG_READ_MS)),
@@ -439,13 +510,34 @@ fn retention() -> Vec<Limit> {
         most("entries of the audit log", duration(AUDIT_KEPT_MS.unsigned_abs())),
         ("calls", "kept".to_owned(), days.clone()),
         ("recordings", "kept".to_owned(), days),
+        (
+            "transcripts in the database",
+            "kept".to_owned(),
+            format!("1 to {} days", count(ARCHIVE_DAYS_MAX.unsigned_abs())),
+        ),
+        most(
+            "transcripts that a round archives",
+            format!(
+                "{}, in batches of at most {ARCHIVE_CALLS_MAX} and {}",
+                i64::try_from(ARCHIVE_BATCHES_MAX).unwrap() * ARCHIVE_CALLS_MAX,
+                bytes(ARCHIVE_BYTES_MAX.unsigned_abs())
+            ),
+        ),
+        most("archived transcripts that one page of calls reads", count(ARCHIVES_READ_MAX as u64)),
+        most(
+            "time until the sweep looks for old transcripts again",
+            duration(ARCHIVE_PAUSE_MS.unsigned_abs()),
+        ),
         most("time between two clean-ups (self-hosted)", duration(SWEEP_MS.unsigned_abs())),
         most("time between two clean-ups (Worker)", duration(60_000)),
         most(
             "rounds of a clean-up",
             format!("{SWEEP_ROUNDS_MAX}; on a Worker {SWEEP_ROUNDS_PER_INVOCATION_MAX}"),
         ),
-        most("calls that a round deletes for their age", round(RETENTION_CALLS_MAX)),
+        most(
+            "calls that a round deletes for their age",
+            round(RETENTION_CALLS_MAX).replace("of 50", "of at most 50 and 8 MiB"),
+        ),
         most("recordings that a round deletes for their age", round(RETENTION_RECORDINGS_MAX)),
     ]
 }

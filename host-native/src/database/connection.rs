@@ -12,8 +12,9 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, InterruptHandle, OpenFlag
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
-/// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`).
+/// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`). Of a text and a row, what D1 promises: 2 MB.
 const D1_LIMITS: &[(Limit, i32)] = &[
+    (Limit::SQLITE_LIMIT_LENGTH, 2_000_000),
     (Limit::SQLITE_LIMIT_VARIABLE_NUMBER, 100),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
     (Limit::SQLITE_LIMIT_COLUMN, 100),

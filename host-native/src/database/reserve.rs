@@ -16,18 +16,32 @@ const FREE_BYTES_MIN: u64 = 1024 * 1024;
 /// Free space beside the reserve before writing begins again: more than what counts as none.
 const MARGIN_BYTES: u64 = FREE_BYTES_MIN + FREE_BYTES_MIN / 2;
 
+/// Who keeps the reserve of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserved {
+    /// This process keeps so many bytes.
+    Kept(u64),
+    /// The service does that runs on the database.
+    ByOther,
+}
+
 /// The state of the disk.
 pub struct Reserve {
     path: PathBuf,
-    bytes: u64,
+    /// `None`: another process keeps it, and this one leaves it alone.
+    bytes: Option<u64>,
     /// The reserve is released.
     released: AtomicBool,
 }
 
 impl Reserve {
-    /// A reserve of `bytes` beside the database. When the disk has no room for it, only deletes are written.
-    pub fn open(database: &Path, bytes: u64) -> Arc<Self> {
+    /// The reserve beside the database. When the disk has no room for it, only deletes are written.
+    pub fn open(database: &Path, reserved: Reserved) -> Arc<Self> {
         let path = database.with_file_name("reserve");
+        let bytes = match reserved {
+            Reserved::Kept(bytes) => Some(bytes),
+            Reserved::ByOther => None,
+        };
         let reserve = Arc::new(Self { path, bytes, released: AtomicBool::new(false) });
         if let Err(error) = reserve.fill() {
             tracing::warn!(%error, "there is no room for the reserve (SIDETONE_RESERVE_MB)");
@@ -63,7 +77,7 @@ impl Reserve {
         if !self.is_released() {
             return true;
         }
-        let room = self.free_bytes().is_none_or(|free| free >= self.bytes + MARGIN_BYTES);
+        let room = self.free_bytes().is_none_or(|free| free >= self.bytes.unwrap_or(0) + MARGIN_BYTES);
         if !room || self.fill().is_err() {
             self.release();
             return false;
@@ -75,16 +89,20 @@ impl Reserve {
 
     fn release(&self) {
         self.released.store(true, Ordering::Relaxed);
+        if self.bytes.is_none() {
+            return;
+        }
         if let Ok(file) = File::options().write(true).open(&self.path) {
             let _ = file.set_len(0);
         }
     }
 
     fn fill(&self) -> io::Result<()> {
+        let Some(bytes) = self.bytes else { return Ok(()) };
         let file = data::private().create(true).truncate(false).write(true).open(&self.path)?;
-        if file.metadata()?.len() != self.bytes {
+        if file.metadata()?.len() != bytes {
             file.set_len(0)?;
-            allocate(&file, self.bytes)?;
+            allocate(&file, bytes)?;
         }
         Ok(())
     }
@@ -100,8 +118,11 @@ fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
         return Ok(());
     }
     #[cfg(target_os = "linux")]
-    if rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes).is_ok() {
-        return Ok(());
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+        Ok(()) => return Ok(()),
+        // A file system without it. On a full disk nothing is written in its place.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        Err(error) => return Err(error.into()),
     }
     io::copy(&mut io::Read::take(io::repeat(1), bytes), &mut file)?;
     file.sync_all()
@@ -114,7 +135,7 @@ mod tests {
     #[test]
     fn a_reserve_is_allocated_released_and_filled_again() {
         let folder = tempfile::tempdir().unwrap();
-        let reserve = Reserve::open(&folder.path().join("a.db"), 1 << 20);
+        let reserve = Reserve::open(&folder.path().join("a.db"), Reserved::Kept(1 << 20));
         let length = || folder.path().join("reserve").metadata().unwrap().len();
         assert!(reserve.has_room() && length() == 1 << 20);
         let other = DatabaseError::Unavailable("the writer panicked".to_owned());
@@ -123,5 +144,9 @@ mod tests {
         assert!(reserve.release_after(&full) && !reserve.release_after(&full));
         assert!(!reserve.has_room() && length() == 0);
         assert!(reserve.refill() && reserve.has_room() && length() == 1 << 20);
+
+        let beside = Reserve::open(&folder.path().join("a.db"), Reserved::ByOther);
+        assert!(beside.release_after(&full) && length() == 1 << 20);
+        assert!(beside.refill() && length() == 1 << 20);
     }
 }

@@ -10,13 +10,22 @@ use std::time::Duration;
 use sidetone_engine::base::fair_pool::{FairPool, Kept};
 
 /// Maximum number of waiting batches; beyond it, requests are asked to retry later. Askers share them fairly.
-const WAITING_MAX: u64 = 8_192;
-/// What they leave to the service: claims of jobs, the sweep.
-const KEPT_FOR_SERVICE: u64 = WAITING_MAX / 8;
+pub(super) const WAITING_MAX: u64 = 8_192;
+/// What waits together, in bytes: a batch can have several MB. Askers share it likewise.
+pub(super) const WAITING_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The part of both that they leave to the service: claims of jobs, the sweep.
+const SERVICE_PART: u64 = 8;
+const KEPT_FOR_SERVICE: u64 = WAITING_MAX / SERVICE_PART;
 /// The service works for all askers: it may use as much time as so many of them.
 const SERVICE_SHARES: u32 = 4;
 /// Askers without work whose clocks are remembered. When there are more, all of them are forgotten.
 const IDLE_MAX: usize = 1_024;
+
+/// Work that takes memory while it waits.
+pub trait Weighed {
+    /// How much, in bytes.
+    fn bytes(&self) -> u64;
+}
 
 /// Work that waits for a thread, of type `T`.
 pub struct WaitingWrites<T> {
@@ -35,6 +44,7 @@ struct State<T> {
     clock: Duration,
     /// How much of each waits.
     places: FairPool<String>,
+    bytes: FairPool<String>,
     is_closed: bool,
 }
 
@@ -48,7 +58,7 @@ struct Lane<T> {
 /// Nothing more is taken.
 pub struct Closed;
 
-impl<T> WaitingWrites<T> {
+impl<T: Weighed> WaitingWrites<T> {
     pub fn new() -> Self {
         let state = State {
             lanes: BTreeMap::new(),
@@ -56,6 +66,7 @@ impl<T> WaitingWrites<T> {
             waits: 0,
             clock: Duration::ZERO,
             places: FairPool::new(WAITING_MAX),
+            bytes: FairPool::new(WAITING_BYTES_MAX),
             is_closed: false,
         };
         Self { state: Mutex::new(state), changed: Condvar::new() }
@@ -67,10 +78,14 @@ impl<T> WaitingWrites<T> {
         if state.is_closed {
             return Err("the writer has stopped");
         }
-        let kept = Kept::from(if asker.is_some() { KEPT_FOR_SERVICE } else { 0 });
+        let kept = |amount: u64| Kept::from(if asker.is_some() { amount } else { 0 });
         let name = asker.unwrap_or_default().to_owned();
-        if !state.places.take(&name, 1, kept) {
+        if !state.places.take(&name, 1, kept(KEPT_FOR_SERVICE)) {
             return Err("the writer's queue is full");
+        }
+        if !state.bytes.take(&name, work.bytes(), kept(WAITING_BYTES_MAX / SERVICE_PART)) {
+            state.places.give_back(&name, 1);
+            return Err("the writer's queue has no memory left");
         }
         state.add(name, work);
         self.changed.notify_one();
@@ -110,7 +125,7 @@ impl<T> WaitingWrites<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T: Weighed> State<T> {
     fn add(&mut self, asker: String, work: T) {
         let new = || Lane { work: VecDeque::new(), clock: self.clock, waits_since: 0 };
         let lane = self.lanes.entry(asker.clone()).or_insert_with(new);
@@ -136,6 +151,7 @@ impl<T> State<T> {
         self.places.give_back(&asker, 1);
         let lane = self.lanes.get_mut(&asker)?;
         let work = lane.work.pop_front()?;
+        self.bytes.give_back(&asker, work.bytes());
         if !lane.work.is_empty() {
             self.wait_for_turn(asker.clone());
         }
@@ -161,6 +177,21 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    impl Weighed for u32 {
+        fn bytes(&self) -> u64 {
+            1
+        }
+    }
+
+    /// A batch of so many MiB.
+    struct Large(u64);
+
+    impl Weighed for Large {
+        fn bytes(&self) -> u64 {
+            self.0 * 1024 * 1024
+        }
+    }
 
     fn drained(waiting: &WaitingWrites<u32>) -> Vec<u32> {
         std::iter::from_fn(|| waiting.next().map(|(_, work)| work)).collect()
@@ -273,6 +304,20 @@ mod tests {
         assert!(waiting.push(None, 0).is_ok());
         let other = std::iter::repeat_with(|| waiting.push(None, 0)).take_while(Result::is_ok).count();
         assert!(other >= 100, "{other}");
+    }
+
+    #[test]
+    fn large_batches_of_one_leave_memory_to_the_next_and_to_the_service() {
+        let waiting = WaitingWrites::new();
+        let greedy = std::iter::repeat_with(|| waiting.push(Some("greedy"), Large(2)))
+            .take_while(Result::is_ok)
+            .count() as u64;
+        assert!(greedy * 2 > 128 && greedy * 2 < 224, "{greedy}");
+        assert!(waiting.push(Some("honest"), Large(2)).is_ok(), "a batch of a run");
+        assert!(waiting.push(None, Large(24)).is_ok(), "the service");
+        while waiting.next().is_some() {}
+        let state = waiting.state();
+        assert_eq!((state.places.free(), state.bytes.free()), (WAITING_MAX, WAITING_BYTES_MAX));
     }
 
     #[test]

@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 
 use super::connection::{Session, begin, command, truncate_log, write_one, write_within};
 use super::reserve::Reserve;
-use super::waiting_writes::{Closed, WaitingWrites};
+use super::waiting_writes::{Closed, WaitingWrites, Weighed};
+use crate::metrics::Metrics;
 
 /// Maximum number of batches in one transaction.
 const GROUP_BATCHES_MAX: usize = 256;
@@ -29,6 +30,12 @@ type Answer = Result<Vec<Rows>, DatabaseError>;
 struct Work {
     batch: Vec<Statement>,
     answer: oneshot::Sender<Answer>,
+}
+
+impl Weighed for Work {
+    fn bytes(&self) -> u64 {
+        self.batch.iter().map(Statement::bytes).sum()
+    }
 }
 
 /// Work, and who asked for it.
@@ -52,10 +59,10 @@ pub struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub fn start(session: Session, reserve: Arc<Reserve>) -> Self {
+    pub fn start(session: Session, reserve: Arc<Reserve>, metrics: Arc<Metrics>) -> Self {
         let waiting = Arc::new(WaitingWrites::new());
         let queue = Queue(waiting.clone());
-        let thread = std::thread::spawn(move || write_groups(&session, &queue.0, &reserve));
+        let thread = std::thread::spawn(move || write_groups(&session, &queue.0, &reserve, &metrics));
         Self { waiting, thread: Some(thread) }
     }
 
@@ -91,7 +98,7 @@ impl Drop for Writer {
     }
 }
 
-fn write_groups(session: &Session, waiting: &WaitingWrites<Work>, reserve: &Reserve) {
+fn write_groups(session: &Session, waiting: &WaitingWrites<Work>, reserve: &Reserve, metrics: &Metrics) {
     let mut log = Log::default();
     loop {
         let found = waiting.next_within(log.wait().min(REFILL));
@@ -116,7 +123,11 @@ fn write_groups(session: &Session, waiting: &WaitingWrites<Work>, reserve: &Rese
                 refuse(asked);
             }
         };
+        let began = Instant::now();
         let written = write_group(session, waiting, GROUP_TIME, &mut next);
+        if !written.is_empty() {
+            metrics.committed(written.len(), began.elapsed());
+        }
         // Those that found the disk full, deletes among them, are tried once more with the space of the reserve.
         let full = written
             .iter()

@@ -2,7 +2,7 @@
 //! out, those that wait for nothing are closed, so that a new one is always accepted.
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -79,11 +79,24 @@ impl State {
     }
 }
 
+/// What a stop has cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The client's address, of IPv6 its network.
+    pub address: IpAddr,
+    /// Whether it is a WebSocket, of a conversation; otherwise a request.
+    pub is_socket: bool,
+    /// How long it has been open.
+    pub open_ms: u64,
+}
+
 /// One connection's place; dropping the last reference gives it back. A WebSocket keeps it after the HTTP connection.
 pub struct Place {
     id: u64,
     address: IpAddr,
     state: AtomicU64,
+    /// Whether it has become a WebSocket.
+    is_socket: AtomicBool,
     close: Notify,
     share: Option<Share<IpAddr>>,
     all: Arc<Connections>,
@@ -169,6 +182,22 @@ impl Connections {
         }
     }
 
+    /// What is not finished: requests, also those that have not arrived in full, and conversations. The oldest first.
+    pub fn unfinished(&self) -> Vec<Cut> {
+        let now_ms = self.now_ms();
+        let open: Vec<Arc<Place>> = self.places().open.values().filter_map(Weak::upgrade).collect();
+        let busy = open.iter().filter(|place| place.state().phase() == Phase::Busy);
+        let mut all: Vec<Cut> = busy
+            .map(|place| Cut {
+                address: place.address,
+                is_socket: place.is_socket.load(Ordering::Relaxed),
+                open_ms: now_ms.saturating_sub(place.state().0 >> 3),
+            })
+            .collect();
+        all.sort_unstable_by_key(|one| std::cmp::Reverse(one.open_ms));
+        all
+    }
+
     fn idle(&self) -> Vec<(State, Arc<Place>)> {
         let places = self.places();
         let open = places.open.values().filter_map(Weak::upgrade);
@@ -182,6 +211,7 @@ impl Connections {
             id: places.next,
             address,
             state: AtomicU64::new(State::new(Phase::Silent, false, self.now_ms()).0),
+            is_socket: AtomicBool::new(false),
             close: Notify::new(),
             share: Some(share),
             all: self.clone(),
@@ -272,7 +302,9 @@ pub struct OpenRequest(Option<Arc<Place>>);
 impl OpenRequest {
     /// The connection is no longer one of HTTP: it never becomes idle.
     pub fn upgraded(mut self) {
-        self.0 = None;
+        if let Some(place) = self.0.take() {
+            place.is_socket.store(true, Ordering::Relaxed);
+        }
     }
 }
 

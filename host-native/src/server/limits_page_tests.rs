@@ -46,5 +46,7 @@ fn the_table_says_what_the_constants_say() {
     assert_eq!(numbers("long reads of one workspace at once"), [1]);
     let waiting = ["ALL_WAITING_MAX", "WAITING_MAX"].map(|constant| of_source(TURNS, constant));
     assert_eq!(numbers("long reads that wait"), waiting);
+    let (changes, bytes) = crate::database::WAITING_CHANGES_MAX;
+    assert_eq!(numbers("changes that wait to be written"), [changes, bytes / MIB]);
     assert_eq!(numbers("disk space for deletes on a full disk"), [reserve_bytes / MIB]);
 }

@@ -11,7 +11,7 @@ use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full, Limited, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
 use sidetone_engine::engine::{
-    Admission, BodyFailure, FinalResponse, LogRecord, PendingRequest, PreparedResponse, Room,
+    Admission, BodyFailure, FinalResponse, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::{BlobError, BoxStream};
 use tokio::sync::watch;
@@ -155,7 +155,7 @@ fn frames(
     }))
 }
 
-/// Logs a response and converts it for hyper.
+/// Converts a response for hyper.
 pub fn send(response: FinalResponse) -> Response<ResponseBody> {
     whole(logged(response))
 }
@@ -181,24 +181,11 @@ async fn drain(body: Incoming) {
     let _ = tokio::time::timeout(Duration::from_millis(LINGER_MS), all).await;
 }
 
-/// Logs internal errors as errors, and other responses at debug level.
+/// A response with its record, which is logged when it is known how long answering took.
 pub fn logged(response: FinalResponse) -> Response<Bytes> {
-    let (response, record) = response.into_parts();
-    log(&record);
+    let (mut response, record) = response.into_parts();
+    response.extensions_mut().insert(record);
     response
-}
-
-fn log(record: &LogRecord) {
-    let (request_id, method, status) = (record.request_id(), record.method(), record.status().as_u16());
-    if let Some(note) = record.note() {
-        tracing::info!(request_id, "{note}");
-    }
-    match record.incident() {
-        Some(detail) => {
-            tracing::error!(request_id, %method, path = &*record.path(), status, detail, "a request failed on our side");
-        }
-        None => tracing::debug!(request_id, %method, path = &*record.path(), status, "request"),
-    }
 }
 
 #[cfg(test)]
@@ -224,6 +211,17 @@ mod tests {
         let piece =
             futures_util::stream::once(async move { Ok(Frame::data(Bytes::from(vec![b' '; first]))) });
         StreamBody::new(Box::pin(piece.chain(futures_util::stream::pending())))
+    }
+
+    #[test]
+    fn a_service_that_stops_is_not_ready() {
+        let sandbox = Sandbox::new();
+        assert_eq!(sandbox.get("/readyz").status, 200);
+        sandbox.engine().services().begin_to_stop();
+        let reply = sandbox.get("/readyz");
+        assert_eq!((reply.status, reply["reason"].as_str()), (503, Some("the service stops")));
+        assert_eq!(sandbox.get("/healthz").status, 200, "the process lives");
+        assert_eq!(sandbox.get("/metrics").status, 404, "a host that measures nothing has no page");
     }
 
     #[tokio::test(start_paused = true)]

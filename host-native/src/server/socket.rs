@@ -67,6 +67,7 @@ pub async fn answer(
     upgrade: Upgrade,
 ) -> Response<ResponseBody> {
     let trace = pending.trace();
+    let record = trace.clone().upgraded();
     let session = match AssertUnwindSafe(pending.accept()).catch_unwind().await {
         Ok(SocketAdmission::Accepted(session)) => session,
         Ok(SocketAdmission::Refused(response)) => return send(*response),
@@ -99,6 +100,7 @@ pub async fn answer(
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    response.extensions_mut().insert(record);
     response
 }
 

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use super::connections::{Phase, Place, State};
-use super::request;
+use crate::log;
 
 /// How much of a refused head is read and discarded, so that the client reads the response before the connection breaks.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
@@ -130,7 +130,7 @@ impl<S: AsyncWrite + Unpin> Watched<S> {
             if self.place.state().phase() == Phase::Busy || !begins.starts_with(TOO_LARGE) {
                 return None;
             }
-            let response = wire(request::logged(self.engine.refuse_large_head()));
+            let response = wire(refusal(&self.engine));
             self.refusal = Some(Refusal { response, shut_down: false, left_bytes: LINGER_BYTES_MAX });
         }
         let refusal = self.refusal.as_mut()?;
@@ -144,6 +144,13 @@ impl<S: AsyncWrite + Unpin> Watched<S> {
         }
         Some(Poll::Ready(Ok(length)))
     }
+}
+
+/// The response to a large head, which is logged here: hyper never had a request.
+fn refusal(engine: &Engine) -> http::Response<Bytes> {
+    let (response, record) = engine.refuse_large_head().into_parts();
+    log::request(&record, Duration::ZERO);
+    response
 }
 
 /// A response on the wire, after which the connection ends.

@@ -3,6 +3,7 @@
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{AssistantId, CallId, WorkspaceId};
 use sidetone_engine::base::time::Timestamp;
+use sidetone_engine::base::values::{Metadata, Variables};
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome};
 use sidetone_engine::services::Services;
@@ -85,6 +86,9 @@ fn call(storage: &Services, workspace_id: &WorkspaceId, nth: usize) -> NewCall {
         started_at: at(nth),
         answered_at: None,
         simulation_run_id: None,
+        snapshot: None,
+        variables: Variables::default(),
+        metadata: Metadata::default(),
     }
 }
 

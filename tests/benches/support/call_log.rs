@@ -7,6 +7,7 @@ use sidetone::database::Sqlite;
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::{AssistantId, CallId, Id as _, WorkspaceId};
 use sidetone_engine::base::time::Timestamp;
+use sidetone_engine::base::values::{Metadata, Variables};
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
 use sidetone_engine::conversation::{CallFault, EndedReason, Outcome, Sentiment};
 use sidetone_engine::engine::PreparedResponse;
@@ -195,6 +196,9 @@ impl CallLog {
             started_at: Timestamp::from_ms(started_at),
             answered_at: None,
             simulation_run_id: None,
+            snapshot: None,
+            variables: Variables::default(),
+            metadata: Metadata::default(),
         };
         let selective = n.is_multiple_of((self.planned / SELECTIVE_CALLS).max(1));
         let transcript = if talked || selective { transcript(random, selective) } else { Vec::new() };

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use sidetone_engine::base::limits::{SPEECH_EVENTS_MAX, SPEECH_TEXT_BYTES_MAX};
 use sidetone_engine::base::setting::Secret;
-use sidetone_engine::ports::SocketMessage;
+use sidetone_engine::ports::{Party, SocketMessage};
 use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::exchange::Arrival;
 use sidetone_engine::speech::transcriber::{Transcriber, TranscriberEvent};
@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let kind = TranscriberKind::ALL[usize::from(*which) % TranscriberKind::ALL.len()];
     let settings = TranscriberSettings {
+        party: Party::speech("test"),
         base_url: "https://stt.example".to_owned(),
         api_key: Secret::new("key"),
         model: "m".to_owned(),

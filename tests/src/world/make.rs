@@ -101,6 +101,14 @@ impl World {
         self.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}))
     }
 
+    /// A batch of one run.
+    #[track_caller]
+    pub fn batch(&self) -> Created {
+        let body = json!({"assistant_id": self.simulation()["assistant_id"], "seed": 7});
+        let json = self.post("/simulations/runs/batch", body).created().json;
+        Created { id: json["batch_id"].as_str().expect("an id").to_owned(), json }
+    }
+
     /// Direct access to the service's storage, for effects that no request has. At the edge only with
     /// [`crate::edge::Edge::shared`].
     pub fn direct_access(&self) -> Services {

@@ -22,7 +22,7 @@ fn a_new_assistant_has_the_server_defaults() {
             "voicemail": null,
             "speech": {"end_of_turn_min_ms": 500, "end_of_turn_max_ms": 3000, "interruptible": true,
                 "interruption_words_min": 1, "think_early": true, "filler": "", "speed": 1.0},
-            "created_at": made["created_at"], "updated_at": made["created_at"],
+            "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"],
         })
     );
     is_time(&made["created_at"]);

@@ -178,9 +178,23 @@ fn open_routes_need_no_key() {
     assert_eq!(page.header("vary"), Some("accept"));
     let docs_at = home["docs"].as_str().unwrap();
     assert!(docs_at.ends_with("/docs"), "{docs_at}");
-    for path in ["/", "/healthz", "/openapi.json", "/docs"] {
+    for path in ["/", "/healthz", "/openapi.json", "/openapi-3.0.json", "/docs"] {
         let reply = world.post(path, json!({})).refused("method_not_allowed");
         assert_eq!(reply.header("allow"), Some("GET"));
+    }
+    // Who has them already is told so, and nothing else.
+    for path in ["/openapi.json", "/docs"] {
+        let first = without_key(&world, path).ok();
+        let etag = first.header("etag").unwrap().to_owned();
+        assert!(etag.starts_with("W/\""), "{etag}");
+        assert_eq!(first.header("cache-control"), Some("no-cache"), "{path}");
+        let asked = |etag: &str| {
+            let request = http::Request::get(path).header("if-none-match", etag).body("".into()).unwrap();
+            world.send(request)
+        };
+        let again = asked(&etag);
+        assert_eq!((again.status, again.header("etag"), again.body.len()), (304, Some(&*etag), 0), "{path}");
+        assert_eq!(asked("W/\"other\"").status, 200, "{path}");
     }
     // OAuth discovery gets plain 404s.
     for path in [

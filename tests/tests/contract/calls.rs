@@ -26,10 +26,12 @@ fn a_call_has_all_fields_at_every_stage() {
         "started_at": "2026-01-01T09:00:00.123Z", "answered_at": null, "ended_at": null, "duration_ms": null, "outcome": null,
         "ended_reason": null, "fault": null, "sentiment": null, "transcript": [], "turns": [], "waits_ms": [], "analysis": null,
         "costs": {"total_microusd": 0, "telephony_microusd": 0, "stt_microusd": 0, "llm_microusd": 0, "tts_microusd": 0},
-        "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0, "llm_uncounted_answers": 0}, "recording": null, "simulation_run_id": null,
+        "usage": {"llm_input_tokens": 0, "llm_output_tokens": 0, "llm_uncounted_answers": 0}, "recording": null, "simulation_run_id": null, "snapshot": null,
+        "variables": {}, "metadata": {},
     });
     assert_eq!(world.get(&path).ok().json, begun);
     begun["turns"] = json!(null);
+    begun["variables"] = json!(null);
     assert_eq!(world.get("/calls").ok()["calls"], json!([begun]), "a list leaves the turns out");
 
     world.write(write::end(&new.workspace_id, &new.id, &example::ended_call(), None));
@@ -253,8 +255,7 @@ fn malformed_parameters_are_a_400_and_invalid_values_a_422() {
     }
     world.get("/calls?status=ended").refused("validation_failed").naming(&["status"]);
     world.get(format!("/calls?search={}", "x".repeat(501))).refused("validation_failed").naming(&["search"]);
-    world.get("/calls?date_from=2026-02-01&date_to=2026-01-01").ok();
-    for unknown in ["assistant_id=", "assistant_id=%00", "model=x", "voice='"] {
+    for unknown in ["assistant_id=nobody", "assistant_id=%00", "model=x", "voice='"] {
         assert_eq!(world.get(format!("/calls?{unknown}")).ok()["calls"], json!([]));
     }
 }
@@ -296,7 +297,6 @@ fn a_search_finds_words_numbers_and_ids() {
         ("run_01abc", 1),
         ("01abc", 1),
         // No match.
-        ("", 0),
         (" ", 0),
         ("***", 0),
         ("\"", 0),

@@ -30,14 +30,15 @@ fn calls_from_a_carrier_without_an_account_are_declined() {
 fn dry_run_problems_have_the_form_of_errors() {
     let world = World::new();
     let assistant = world.assistant();
-    let number = json!({"assistant_id": assistant.id, "provider": "telnyx"});
-    world.put("/numbers/+14155550100", number).ok();
+    let binding = json!({"assistant_id": assistant.id, "provider": "telnyx"});
+    let number = world.phone_number();
+    world.put(format!("/numbers/{number}"), binding).ok();
     let order = json!({"assistant_id": assistant.id, "to": "+14155557777"});
     let dry = world.post("/calls/outbound?dry_run=true", order.clone()).created().json;
     let error = world.post("/calls/outbound", order).refused("carrier_not_configured").json["error"].clone();
     assert_eq!(error.get("details"), None, "{error}");
     assert_eq!(dry["problems"], json!([{"code": error["code"], "message": error["message"]}]));
-    let order = json!({"assistant_id": "asst_1", "to": "+14155557777", "from": "+14155550100"});
+    let order = json!({"assistant_id": "asst_1", "to": "+14155557777", "from": number});
     let dry = world.post("/calls/outbound?dry_run=true", order.clone()).created().json;
     let error = world.post("/calls/outbound", order).refused("validation_failed").json["error"].clone();
     assert_eq!(dry["problems"][0]["details"], error["details"]);

@@ -51,7 +51,7 @@ fn two_runs_are_compared_by_their_evaluations_and_their_starts() {
     for (result, times) in [("Passed", 2), ("Failed", 4)] {
         assert_eq!(table.matches(&format!(">{result}<")).count(), times, "{result}: {table}");
     }
-    assert_eq!(table.matches("No tool was called.").count(), 2, "why, for each run: {table}");
+    assert_eq!(table.matches("has no tool of this name").count(), 2, "why, for each run: {table}");
     for run in &runs {
         let start = run["started_at"].as_str().unwrap();
         let time = format!("<time datetime=\"{start}\"");
@@ -71,7 +71,7 @@ fn lines_are_called_by_their_time() {
     let found = &runs[0]["evaluations"][0];
     let index = usize::try_from(found["matched_index"].as_i64().unwrap()).unwrap();
     assert_eq!(found["reason"], "Found in a line of the user.");
-    let time = moment(runs[0]["transcript"][index]["start_ms"].as_i64().unwrap());
+    let time = moment(runs[0]["call"]["transcript"][index]["start_ms"].as_i64().unwrap());
     let pages = [
         text(&visitor.get(&format!("/dashboard/simulations/runs/{one}"))),
         text(&visitor.get(&format!("/dashboard/simulations/runs/{one}/compare/{other}"))),

@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
+use sidetone_engine::base::ids::{CallId, Id as _};
 use sidetone_engine::base::limits::{DELIVERIES_WAITING_MAX, DELIVERY_RETRY_MS, EVENT_KEPT_MS, INTEGER_MAX};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 use sidetone_engine::sql;
@@ -434,6 +435,7 @@ fn expired_events_and_deliveries_are_deleted_in_bounded_steps() {
     let rows =
         block_on(sandbox.services().ports().database.read(vec![statement("SELECT id FROM events")])).unwrap();
     assert_eq!(rows[0].values.len(), 1);
+    assert_eq!(world.get("/events").ok().ids(), [text(&young["event_id"])]);
 }
 
 #[track_caller]
@@ -474,7 +476,9 @@ fn emit(world: &World, kind: EventKind, data: &Value) {
     let subscribers = Subscribers::read(&rows[0]).unwrap();
     let now_ms = engine.ports().clock.now_ms();
     let mut batch = Batch::default();
-    batch.emit(engine, &workspace_id, &subscribers, kind, now_ms, || Ok(data.clone())).unwrap();
+    let call_id = CallId::from_stored(data["call"]["id"].as_str().unwrap_or("call_1"));
+    let about = kind.of_call(&call_id);
+    batch.emit(engine, &workspace_id, &subscribers, about, now_ms, || Ok(data.clone())).unwrap();
     block_on(batch.write(engine)).unwrap();
 }
 

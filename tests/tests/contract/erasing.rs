@@ -1,14 +1,18 @@
 //! Deleting calls: at a request, and after the days that a workspace keeps them. Nothing of what was said is left.
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
+use sidetone_engine::base::ids::{CallId, Id as _};
 use sidetone_engine::base::limits::{RETENTION_CALLS_MAX, RETENTION_CHUNKS_MAX};
 use sidetone_engine::base::time::Timestamp;
+use sidetone_engine::ports::Database as _;
 use sidetone_engine::sql;
 use sidetone_engine::storage::batch::Batch;
 use sidetone_engine::storage::calls::{EndedCall, NewCall, write};
 use sidetone_engine::storage::events::{self, EventKind, Subscribers};
+use sidetone_tests::counted::Counted;
 use sidetone_tests::direct_access::wait;
 use sidetone_tests::{Created, World, example};
 
@@ -42,7 +46,9 @@ fn announce(world: &World, kind: EventKind, call: &Value) {
     let subscribers = Subscribers::read(&rows[0]).unwrap();
     let now_ms = engine.ports().clock.now_ms();
     let mut batch = Batch::default();
-    batch.emit(&engine, &workspace_id, &subscribers, kind, now_ms, || Ok(json!({ "call": call }))).unwrap();
+    let id = CallId::from_stored(call["id"].as_str().unwrap());
+    let about = kind.of_call(&id);
+    batch.emit(&engine, &workspace_id, &subscribers, about, now_ms, || Ok(json!({ "call": call }))).unwrap();
     wait(batch.write(&engine)).unwrap();
 }
 
@@ -52,7 +58,7 @@ fn rows_with(world: &World, word: &str) -> i64 {
         "SELECT (SELECT COUNT(*) FROM events WHERE workspace_id = :workspace_id AND instr(body, :word))
            + (SELECT COUNT(*) FROM call_transcripts WHERE workspace_id = :workspace_id AND instr(content, :word))
            + (SELECT COUNT(*) FROM call_words WHERE workspace_id = :workspace_id AND instr(heads || COALESCE(said, ''), :word))
-           + (SELECT COUNT(*) FROM runs WHERE workspace_id = :workspace_id AND (instr(transcript, :word) OR instr(last_line, :word)))
+           + (SELECT COUNT(*) FROM runs WHERE workspace_id = :workspace_id AND instr(last_line, :word))
            + (SELECT COUNT(*) FROM deliveries WHERE workspace_id = :workspace_id AND instr(last_response, :word)) AS found",
         workspace_id = &world.workspace_id(),
         word = word
@@ -77,6 +83,8 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
         announce(&world, kind, &world.get(format!("/calls/{}", call.id)).ok().json);
     }
     assert_eq!(rows_with(&world, &word), 4, "a transcript, its words, and two events");
+    let logged = |world: &World| world.get("/events").ok().ids().len();
+    assert_eq!(logged(&world), 2);
     let path = format!("/calls/{}", call.id);
     let search = format!("/calls?search={word}");
     assert_eq!(world.get(&search).ok()["stats"]["total"], 1);
@@ -96,6 +104,7 @@ fn a_deleted_call_is_gone_with_everything_that_tells_about_it() {
     assert_eq!((all["stats"]["total"].clone(), all["calls"][0]["id"].clone()), (json!(1), json!(kept.id)));
     assert_eq!(all["stats"]["total_cost_microusd"], kept["costs"]["total_microusd"]);
     assert_eq!(rows_with(&world, &word), 0);
+    assert_eq!(logged(&world), 0);
     for delivery in
         world.get(format!("/webhooks/{}/deliveries", hook.id)).ok()["deliveries"].as_array().unwrap()
     {
@@ -159,7 +168,6 @@ fn a_run_keeps_its_results_without_its_call() {
     for name in ["call_id", "call", "last_line"] {
         assert_eq!(after[name], Value::Null, "{name}");
     }
-    assert_eq!(after["transcript"], json!([]));
     assert_eq!(world.delete(format!("/simulations/runs/{}", run.id)).status, 204);
 }
 
@@ -361,4 +369,140 @@ fn a_large_workspace_does_not_delay_the_retention_of_others() {
     assert_eq!((left(&world), left(&small)), (rest, 0), "one turn of a sweep was the small one's");
     sweep(&world);
     assert_eq!(left(&world), 0);
+}
+
+/// How many groups the calls of assistants have.
+fn groups(world: &World) -> i64 {
+    let select = sql!(
+        "SELECT COUNT(*) AS found FROM call_groups WHERE workspace_id = :workspace_id AND assistant_id <> ''",
+        workspace_id = &world.workspace_id()
+    );
+    let rows = wait(world.direct_access().ports().database.read(vec![select])).unwrap();
+    rows[0].first().unwrap().integer("found").unwrap()
+}
+
+#[test]
+fn what_calls_are_counted_by_goes_with_the_last_of_them() {
+    let world = World::new();
+    let inline = |greeting: &str| {
+        let body = json!({
+            "assistant": {"name": "Draft", "instructions": "Be kind.", "first_message": greeting},
+            "persona": {"system_prompt": "Polite."}, "scenario": {"instructions": "Say \"Hello.\""},
+        });
+        let started = world.post("/simulations/runs/inline", body).created();
+        let run = world.settle(started["runs"][0]["id"].as_str().unwrap());
+        run["call_id"].as_str().unwrap().to_owned()
+    };
+    let calls = [inline("Hi."), inline("Hi."), inline("Good morning.")];
+    let of_all = groups(&world);
+    assert!(of_all >= 2, "{of_all}");
+    let stats = |world: &World| world.get("/calls").ok()["stats"].clone();
+    world.delete(format!("/calls/{}", calls[2])).empty();
+    sweep(&world);
+    let of_one = groups(&world);
+    assert!((1..of_all).contains(&of_one), "{of_one} of {of_all}");
+    // Another call has the same groups.
+    world.delete(format!("/calls/{}", calls[0])).empty();
+    sweep(&world);
+    assert_eq!(stats(&world)["total"], 1);
+    assert!(groups(&world) >= 1);
+    world.delete(format!("/calls/{}", calls[1])).empty();
+    // A group that is used again before the sweep stays.
+    let again = inline("Hi.");
+    sweep(&world);
+    assert_eq!(world.get(format!("/calls/{again}")).ok()["status"], "ended");
+    assert_eq!(stats(&world)["by_outcome"]["completed"], 1);
+    world.delete("/calls?source=simulation").ok();
+    sweep(&world);
+    assert_eq!(groups(&world), 0);
+    assert_eq!(stats(&world)["total"], 0);
+}
+
+/// Of a workspace with many calls, the statements that delete some of them look at these alone.
+#[test]
+fn listed_calls_are_deleted_by_their_ids() {
+    let database = Arc::new(Counted::default());
+    let world = World::over(database.clone());
+    call_saying(&world, "zebra");
+    let metadata = json!({"name": "Desk", "instructions": "Be kind.", "first_message": "Hi."});
+    let body = json!({"assistant": metadata, "metadata": {"day": "one"},
+        "persona": {"system_prompt": "Polite."}, "scenario": {"instructions": "Say \"Hello.\""}});
+    let started = world.post("/simulations/runs/inline", body).created();
+    world.settle(started["runs"][0]["id"].as_str().unwrap());
+    assert_eq!(world.delete("/calls?metadata.day=one").ok()["deleted"], 1);
+    let statements = database.written();
+    assert!(statements.len() > 20, "the batch that deletes");
+    let mut checked = 0;
+    for statement in statements.iter().filter(|statement| statement.sql.contains("FROM calls")) {
+        let mut plan = statement.clone();
+        plan.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql).into();
+        let rows = wait(database.read(vec![plan])).unwrap();
+        for row in rows[0].iter() {
+            let step = row.text("detail").unwrap();
+            let all = step.starts_with("SCAN calls")
+                || step.starts_with("SEARCH calls USING") && step.contains("(workspace_id=?)");
+            assert!(!all, "{step}: {}", statement.sql);
+            checked += usize::from(step.contains("SEARCH calls"));
+        }
+    }
+    assert!(checked > 10, "{checked}");
+}
+
+#[test]
+fn what_a_run_was_started_with_goes_with_its_call() {
+    let world = World::new();
+    let body = |patient: &str| {
+        json!({
+            "assistant": {"name": "Desk", "instructions": "Be kind.", "first_message": "Hello {{patient}}."},
+            "persona": {"system_prompt": "Polite."}, "scenario": {"instructions": "Say \"Hello.\""},
+            "variables": {"patient": patient}, "metadata": {"case": patient},
+        })
+    };
+    let anna = marker();
+    let start =
+        |key: &str, patient: &str| world.post_once("/simulations/runs/inline", key, body(patient)).created();
+    let [one, other] = [start(&anna, &anna), start(&format!("{anna} again"), &anna)]
+        .map(|started| world.settle(started["runs"][0]["id"].as_str().unwrap()));
+    let snapshot = format!("/snapshots/{}", one["snapshot"].as_str().unwrap());
+    assert_eq!(one["snapshot"], other["snapshot"]);
+    assert!(world.get(&snapshot).ok().json.to_string().contains(&anna));
+
+    let delete = |run: &Value| world.delete(format!("/calls/{}", run["call_id"].as_str().unwrap())).empty();
+    delete(&one);
+    world.get(&snapshot).ok();
+    let mut left = world.get(format!("/simulations/runs/{}", one["id"].as_str().unwrap())).ok().json;
+    assert_eq!((&left["snapshot"], &left["status"]), (&Value::Null, &json!("completed")));
+    let again = |key: &str| world.post_once("/simulations/runs/inline", key, body(&anna));
+    assert!(again(&anna).refused("not_found")["error"]["message"].as_str().unwrap().contains("was deleted"));
+    again(&format!("{anna} again")).created();
+
+    delete(&other);
+    world.get(&snapshot).refused("not_found");
+    left = world.get("/simulations/runs").ok().json;
+    assert!(!left.to_string().contains(&anna));
+    // Without values of their own, runs keep their snapshots.
+    let plain = json!({"assistant": {"name": "Desk", "instructions": "Be kind.", "first_message": "Hi."},
+        "persona": {"system_prompt": "Polite."}, "scenario": {"instructions": "Say \"Hello.\""}});
+    let started = world.post("/simulations/runs/inline", plain).created();
+    let run = world.settle(started["runs"][0]["id"].as_str().unwrap());
+    delete(&run);
+    world.get(format!("/snapshots/{}", run["snapshot"].as_str().unwrap())).ok();
+}
+
+#[test]
+fn what_was_deleted_is_not_read_by_repeating_its_creation() {
+    let world = World::new();
+    for (path, body) in [
+        ("/knowledge", json!({"name": "Hours", "content": "We open at nine."})),
+        ("/assistants", json!({"name": "Desk", "instructions": "Be kind."})),
+        ("/tools", json!({"name": "look_up", "url": "https://tools.example/look_up"})),
+        ("/simulations/personas", json!({"name": "Ada", "system_prompt": "Brief."})),
+        ("/webhooks", json!({"url": "https://hooks.example/", "events": ["call.ended"]})),
+    ] {
+        let key = format!("{path} {}", marker());
+        let made = world.post_once(path, &key, body.clone()).created();
+        let one = format!("{path}/{}", made["id"].as_str().unwrap());
+        world.delete(&one).empty();
+        world.post_once(path, &key, body).refused("not_found");
+    }
 }

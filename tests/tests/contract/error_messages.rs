@@ -158,8 +158,125 @@ fn an_unknown_part_of_a_request_is_called_what_it_is() {
     let reply = world.tool("create_api_key", json!({"name": "A", "data": {"name": "A"}}));
     assert_eq!(
         first_problem(&reply.json),
-        "is not an argument of this tool; put the fields of the body inside `data`"
+        "is not an argument of this tool, but a field of the body; send it inside `data`, as {\"data\": {\"name\": …}}"
     );
+    let reply = world.tool("create_api_key", json!({"scope": "all", "data": {"name": "A"}}));
+    assert_eq!(
+        first_problem(&reply.json),
+        "is not an argument of this tool; arguments are: data, idempotency_key"
+    );
+    let reply = world.tool("update_assistant", json!({"id": "asst_1", "assistant": {}, "data": {}}));
+    assert_eq!(
+        first_problem(&reply.json),
+        "is not an argument of this tool; arguments are: id, data, if_revision"
+    );
+}
+
+#[test]
+fn a_field_that_another_operation_sets_is_told_which() {
+    let world = World::new();
+    let path = format!("/assistants/{}", world.assistant().id);
+    for (field, tool, route) in [
+        ("tool_ids", "set_assistant_tools", "PUT /assistants/{id}/tools"),
+        ("knowledge_ids", "set_assistant_knowledge", "PUT /assistants/{id}/knowledge"),
+    ] {
+        let told = format!("is not a field here; {tool}, `{route}` sets it");
+        let reply = world.patch(&path, json!({field: []})).refused("validation_failed").naming(&[field]);
+        assert_eq!(problem(&reply), told);
+        let body = json!({"name": "A", "instructions": "B", field: ["x"]});
+        assert_eq!(problem(&world.post("/assistants", body).refused("validation_failed")), told);
+    }
+}
+
+#[test]
+fn every_wrong_part_of_a_list_is_named_at_once() {
+    let world = World::new();
+    let transfers = json!([
+        {"name": "Sales", "number": "+1"},
+        {"name": "", "number": "+14155550101"},
+        {"name": "Sales", "number": "+2"},
+        {"name": "Sales", "number": "+14155550102", "x": 1},
+    ]);
+    world
+        .post("/assistants", json!({"name": "", "instructions": "I", "model": "nobody/m", "voice": "nobody/v",
+            "language": "English", "transfers": transfers, "speech": {"speed": 9}, "voicemail": {"action": "leave_message"}}))
+        .refused("validation_failed")
+        .naming(&[
+            "name",
+            "transfers[1].name",
+            "transfers[3].x",
+            "speech.speed",
+            "transfers[0].number",
+            "transfers[2].number",
+            "model",
+            "voice",
+            "language",
+            "transfers[2].name",
+            "transfers[3].name",
+            "voicemail.message",
+        ]);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs settings of its own")]
+fn what_a_voice_or_a_transcriber_cannot_do_is_refused_and_not_bent() {
+    let world = World::with_settings(&[
+        ("SIDETONE_ELEVENLABS_API_KEY", "k"),
+        ("SIDETONE_DEEPGRAM_API_KEY", "k"),
+        ("SIDETONE_OPENAI_API_KEY", "k"),
+    ]);
+    let assistant = |voice: &str, speech: Value| {
+        world.post(
+            "/assistants",
+            json!({"name": "A", "instructions": "I", "voice": voice, "speech": speech,
+            "transcriber": if voice == "builtin/tone" { "" } else { "deepgram/flux-general-en" }}),
+        )
+    };
+    for (voice, speed, told) in [
+        ("elevenlabs/v", 1.3, Some("must be 0.7 to 1.2 with this voice")),
+        ("elevenlabs/v", 1.2, None),
+        ("deepgram/aura-2-thalia-en", 0.6, Some("must be 0.7 to 1.5 with this voice")),
+        ("openai/alloy", 2.0, None),
+        ("builtin/tone", 2.0, None),
+    ] {
+        let reply = assistant(voice, json!({"speed": speed}));
+        match told {
+            Some(told) => {
+                assert_eq!(
+                    problem(&reply.refused("validation_failed").naming(&["speech.speed"])),
+                    told,
+                    "{voice}"
+                )
+            }
+            None => assert_eq!(reply.created()["speech"]["speed"], speed, "{voice}"),
+        }
+    }
+    let short = json!({"end_of_turn_min_ms": 200, "end_of_turn_max_ms": 400});
+    let reply = assistant("openai/alloy", short.clone());
+    let reply = reply.refused("validation_failed").naming(&["speech.end_of_turn_max_ms"]);
+    assert_eq!(problem(&reply), "must be at least 500 with this transcriber");
+    // A change of the voice alone is refused, too: nothing that was set is bent.
+    let fast = assistant("openai/alloy", json!({"speed": 2.0})).created();
+    let path = format!("/assistants/{}", fast["id"].as_str().unwrap());
+    world
+        .patch(&path, json!({"voice": "elevenlabs/v"}))
+        .refused("validation_failed")
+        .naming(&["speech.speed"]);
+    world.patch(&path, json!({"voice": "elevenlabs/v", "speech": {"speed": 1.1}})).ok();
+    assert_eq!(assistant("builtin/tone", short).created()["speech"]["end_of_turn_max_ms"], 400);
+}
+
+#[test]
+fn what_is_limited_is_said_in_the_answer() {
+    let world = World::new();
+    let path = format!("/assistants/{}/test-token", world.assistant().id);
+    let token = world.post(&path, json!({"ttl_seconds": 1, "max_duration_seconds": 99_999})).ok();
+    assert_eq!((&token["ttl_seconds"], &token["max_duration_seconds"]), (&json!(30), &json!(3_600)));
+    let keyterms =
+        |count: usize| json!({"name": "A", "instructions": "I", "keyterms": vec!["x".repeat(48); count]});
+    world.post("/assistants", keyterms(40)).created();
+    let reply = world.post("/assistants", keyterms(41)).refused("validation_failed").naming(&["keyterms"]);
+    assert_eq!(problem(&reply), "must have at most 2000 bytes in all, 2 for each added; has 2050");
 }
 
 #[test]
@@ -171,11 +288,7 @@ fn a_wrong_method_is_told_what_to_use() {
             "/numbers",
             "This path accepts only GET. To create or replace an item, use `PUT /numbers/{number}`.",
         ),
-        (
-            Method::GET,
-            "/numbers/%2B14155550123",
-            "This path accepts only PUT, DELETE. To read all items, use `GET /numbers`.",
-        ),
+        (Method::PATCH, "/numbers/%2B14155550123", "This path accepts only GET, PUT, DELETE."),
         (Method::DELETE, "/assistants", "This path accepts only GET, POST."),
     ] {
         let reply = world.call(method, path, None).refused("method_not_allowed");

@@ -78,15 +78,24 @@ fn query_values_are_checked_for_type_and_range() {
                 }
                 ["string"] if schema["enum"].is_array() => refused("bogus".into(), "validation_failed"),
                 ["string"] => {}
+                ["object"] => refused("x".into(), "invalid_parameter"),
                 ["boolean"] => ["yes", "", "2", "null"]
                     .into_iter()
                     .for_each(|bad| refused(bad.into(), "invalid_parameter")),
                 other => panic!("{}: no rule for a query value of type {other:?}", operation.id),
             }
-            let twice = format!("{}?{name}=1&{name}=1", call.uri());
+            let mut rest = call.clone();
+            rest.query.shift_remove(name);
+            let begins = if rest.query.is_empty() { '?' } else { '&' };
+            let twice = format!("{}{begins}{name}=1&{name}=1", rest.uri());
             let body = call.body.clone().map(Value::Object);
             let twice = world.call(operation.method.clone(), &twice, body.as_ref());
             twice.refused("invalid_parameter").naming(&[name]);
+            // `null` is one of the words.
+            let words = schema["enum"].as_array().into_iter().flatten();
+            if words.into_iter().any(|word| word == "null") {
+                continue;
+            }
             let null = call.with_query(name, Value::Null).tool(&world);
             assert!(null.is_error && null.fields() == [name.as_str()], "{}: {null:?}", operation.id);
         }
@@ -229,7 +238,9 @@ fn the_error_names_a_missing_field() {
         let reply = nothing.rest(&world);
         match operation.body.map(|body| body.presence) {
             Some(Presence::Whole) => {
-                reply.refused("validation_failed").naming(&required);
+                let reply = reply.refused("validation_failed");
+                // A rule of the operation may require one of two fields.
+                assert!(reply.fields().starts_with(&required), "{}: {reply:?}", operation.id);
             }
             _ => assert_eq!(reply.status, operation.success.status(), "{}: {reply:?}", operation.id),
         }

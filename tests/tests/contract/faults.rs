@@ -164,7 +164,7 @@ fn a_run_with_a_failed_result_write_ends_with_the_same_result() {
         world.sandbox().unwrap().advance(JOB_LEASE_MS + 1);
         let over = world.settle(&run.id);
         assert_eq!(over["status"], "completed", "{over}");
-        assert_eq!(over["transcript"], reference["transcript"], "{moment:?}");
+        assert_eq!(over["call"]["transcript"], reference["call"]["transcript"], "{moment:?}");
         assert_eq!(over["evaluations"], reference["evaluations"], "{moment:?}");
         assert_eq!(world.get("/simulations/runs").ok()["pagination"]["total"], 1);
     }

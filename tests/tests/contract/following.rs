@@ -179,7 +179,7 @@ fn a_run_is_followed_while_it_goes_on() {
     assert_eq!(kinds(&events)[0], "status", "{events:?}");
     let ended = &events.last().unwrap().data;
     assert_eq!((&ended["id"], &ended["status"]), (&json!(run.id), &json!("completed")));
-    assert_eq!(Value::from(rows_of(&events)), ended["transcript"]);
+    assert_eq!(Value::from(rows_of(&events)), ended["call"]["transcript"]);
     assert_eq!(*ended, world.get(format!("/simulations/runs/{}", run.id)).ok().json);
 }
 

@@ -9,6 +9,7 @@ use sidetone_engine::engine::{
     Admission, BodyFailure, BodyTooLarge, FinalResponse, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::JobQueue;
+use sidetone_engine::sql;
 use sidetone_tests::World;
 
 fn begin(sandbox: &Sandbox, request: http::request::Builder) -> Admission<()> {
@@ -219,4 +220,18 @@ fn an_invocation_runs_the_queues_named_by_its_hints() {
         assert!(report.incidents.is_empty(), "{report:?}");
     }
     assert_eq!(world.get("/simulations/runs?status=completed").ok()["pagination"]["total"], 7);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn sqlite_takes_no_longer_texts_than_d1() {
+    let sandbox = Sandbox::new();
+    let database = &sandbox.services().ports().database;
+    let bytes_of = |bytes: usize| {
+        let rows =
+            block_on(database.read(vec![sql!("SELECT length(:text) AS bytes", text = "x".repeat(bytes))]));
+        rows.map(|rows| rows[0].first().unwrap().integer("bytes").unwrap())
+    };
+    assert_eq!(bytes_of(2_000_000), Ok(2_000_000));
+    assert!(bytes_of(2_000_001).is_err());
 }

@@ -10,7 +10,7 @@ fn a_new_document_has_its_size() {
     assert_eq!(
         made.json,
         json!({"id": made.id, "name": "Hours", "content": "Open 9–5.", "source": "text", "size_bytes": 11,
-               "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     assert_eq!(world.get(format!("/knowledge/{}", made.id)).ok().json, made.json);
     let mut listed = made.json.clone();

@@ -46,7 +46,7 @@ fn a_list_is_walked_to_its_end_while_it_changes() {
     let all = world.get("/assistants?limit=1000").ok();
     assert_eq!(all.ids(), ids, "newest first");
     assert_eq!(all.next(), None);
-    assert_eq!(world.get("/assistants").ok().ids().len(), 200, "the default");
+    assert_eq!(world.get("/assistants").ok().ids(), ids, "the default");
 
     let (mut seen, mut path) = (Vec::new(), Some("/assistants?limit=33".to_owned()));
     let mut deleted = BTreeSet::new();
@@ -64,6 +64,23 @@ fn a_list_is_walked_to_its_end_while_it_changes() {
     }
     let expected: Vec<&String> = ids.iter().filter(|id| !deleted.contains(*id)).collect();
     assert_eq!(seen.iter().collect::<Vec<_>>(), expected, "no row twice and none lost");
+}
+
+#[test]
+fn a_list_has_a_thousand_rows_and_a_page_two_hundred_unless_told() {
+    let world = World::new();
+    world.assistant();
+    multiply(&world, "assistants", limits::LIST_ROWS_DEFAULT + 1);
+    let all = usize::try_from(limits::LIST_ROWS_DEFAULT).expect("a small number");
+    let list = world.get("/assistants").ok();
+    assert_eq!((list.ids().len(), list.next().is_some()), (all, true));
+    let tool = world.tool("list_assistants", json!({})).ok();
+    assert_eq!((tool.json.as_array().map(Vec::len), tool.next.is_some()), (Some(all), true));
+    let advice = tool.advice.expect("a large result says how to go on");
+    assert!(advice.contains("smaller `limit`") && advice.contains("`next` as `after`"), "{advice}");
+    for path in ["/calls", "/simulations/runs"] {
+        assert_eq!(world.get(path).ok()["pagination"]["limit"], limits::PAGE_ROWS_DEFAULT, "{path}");
+    }
 }
 
 #[test]
@@ -107,7 +124,7 @@ fn every_list_is_walked_over_rest_and_mcp() {
             };
             let reply = call.tool(&world).ok();
             tool.extend(reply.json.as_array().expect("an array").clone());
-            after = reply.next_after;
+            after = reply.next;
             if after.is_none() {
                 break;
             }
@@ -218,8 +235,11 @@ fn a_workspace_can_have_so_many_and_no_more() {
         let made = one.rest(&world);
         assert!(made.status < 300, "{made:?}");
         multiply(&world, table, most);
-        call.rest(&world).refused("limit_reached");
-        call.tool(&world).refused("limit_reached");
+        let refusal = call.rest(&world).refused("limit_reached");
+        let details = &refusal["error"]["details"];
+        assert_eq!(details["limit"], json!(most), "{id}: {refusal:?}");
+        assert!(details["of"].as_str().is_some_and(|of| of.ends_with('s')), "{id}: {refusal:?}");
+        assert_eq!(&call.tool(&world).refused("limit_reached").json["error"]["details"], details, "{id}");
         assert!(theirs.rest(&neighbour).status < 300, "{id}: another workspace has its own");
         if id == "bind_number" {
             // What exists can be changed.

@@ -2,6 +2,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sidetone_engine::base::limits::{LINK_STARTS_MAX, LINK_STARTS_WINDOW_MAX, LINK_STARTS_WINDOW_MS};
 use sidetone_tests::{LiveClient, World};
 
 /// An assistant with a greeting and a document with opening hours.
@@ -122,7 +123,11 @@ fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     let url = token["websocket_url"].as_str().unwrap();
     let socket = url.replace("ws://sandbox.example", "");
     world.get(&socket).refused("upgrade_required");
-    world.get(format!("{socket}&check=1")).empty();
+    let opens = world.get(format!("{socket}&check=1")).ok();
+    let shown = json!({"assistant_name": "Front desk", "max_duration_seconds": 600, "restartable": false});
+    assert_eq!(opens.json, shown);
+    let restart = socket.replace("/socket", "/restart");
+    world.post(&restart, json!({})).refused("token_used");
     let mut client = world.connect(url).unwrap();
     started(&mut client);
     let refusal = world.connect(url).err().unwrap();
@@ -130,6 +135,234 @@ fn a_token_opens_one_conversation_and_loading_the_page_does_not_use_it() {
     world.get(&socket).refused("token_used");
     world.get(format!("{socket}&check=1")).refused("token_used");
     client.say("Hi");
+    client.hear();
+}
+
+#[test]
+fn a_link_that_may_start_again_gets_a_token_for_each_conversation() {
+    let world = World::new();
+    let path = format!("/assistants/{}/test-token", front_desk(&world));
+    let made = world
+        .post(&path, json!({"restartable": true, "ttl_seconds": 60, "metadata": {"ticket": "T-9"}}))
+        .ok();
+    assert_eq!(made["restartable"], json!(true));
+    let (url, first) = (made["websocket_url"].as_str().unwrap(), made["token"].as_str().unwrap());
+    let mut calls = std::collections::BTreeSet::from([started(&mut world.connect(url).unwrap())]);
+    let mut token = first.to_owned();
+    for _ in 0..2 {
+        let next = world.post(format!("/voice-test/restart?token={token}"), json!({})).ok();
+        next["token"].as_str().unwrap().clone_into(&mut token);
+        let again = url.replace(first, &token);
+        calls.insert(started(&mut world.connect(&again).unwrap()));
+        // Each is used up by its conversation.
+        assert_eq!(world.connect(&again).err().unwrap().status, 409);
+    }
+    assert_eq!(calls.len(), 3);
+    for call in calls {
+        assert_eq!(world.get(format!("/calls/{call}")).ok()["metadata"], json!({"ticket": "T-9"}));
+    }
+    world.get(format!("/voice-test/restart?token={token}")).refused("method_not_allowed");
+    world.post(format!("/voice-test/restart?token={token}A"), json!({})).refused("invalid_token");
+}
+
+/// A link that may start again: the address of its socket, and its token.
+fn restartable(world: &World, assistant: &str) -> (String, String) {
+    let path = format!("/assistants/{assistant}/test-token");
+    let made = world.post(&path, json!({"restartable": true})).ok();
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    (text("websocket_url"), text("token"))
+}
+
+fn next_token(world: &World, token: &str) -> String {
+    let next = world.post(format!("/voice-test/restart?token={token}"), json!({})).ok();
+    next["token"].as_str().unwrap().to_owned()
+}
+
+/// Begins as many conversations as a link may within a minute; the last one is open.
+fn begin_many(world: &World, url: &str, first: &str) {
+    started(&mut world.connect(url).unwrap());
+    for _ in 1..LINK_STARTS_WINDOW_MAX {
+        let token = next_token(world, first);
+        started(&mut world.connect(&url.replace(first, &token)).unwrap());
+    }
+}
+
+#[test]
+fn a_link_begins_only_so_many_conversations_within_a_minute() {
+    let world = World::new();
+    let assistant = front_desk(&world);
+    let (url, first) = restartable(&world, &assistant);
+    let spare = next_token(&world, &first);
+    begin_many(&world, &url, &first);
+    let refusal =
+        world.post(format!("/voice-test/restart?token={first}"), json!({})).refused("too_many_starts");
+    assert_eq!(refusal.status, 429);
+    let wait_s: i64 = refusal.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait_s), "{wait_s}");
+    let message = refusal["error"]["message"].as_str().unwrap();
+    assert!(message.contains(&format!("Start again in {wait_s} s")), "{message}");
+    // A token that was asked for before is no way around it, and is not used up.
+    assert_eq!(world.connect(&url.replace(&first, &spare)).err().unwrap().status, 429);
+    world.get(format!("/voice-test/socket?token={spare}&check=1")).refused("too_many_starts");
+    let calls = world.get("/calls?source=browser").ok();
+    assert_eq!(calls["stats"]["total"], LINK_STARTS_WINDOW_MAX, "nothing was begun");
+    // Another link of the workspace has its own count.
+    let (other_url, _) = restartable(&world, &assistant);
+    started(&mut world.connect(&other_url).unwrap());
+}
+
+#[test]
+fn concurrent_starts_do_not_pass_the_pace_of_a_link_together() {
+    let world = World::new();
+    let (url, first) = restartable(&world, &front_desk(&world));
+    let tokens: Vec<String> = (0..LINK_STARTS_WINDOW_MAX + 4).map(|_| next_token(&world, &first)).collect();
+    std::thread::scope(|scope| {
+        for token in &tokens {
+            scope.spawn(|| world.connect(&url.replace(&first, token)).map(drop).ok());
+        }
+    });
+    let begun = world.get("/calls?source=browser").ok()["stats"]["total"].as_i64().unwrap();
+    assert!((1..=LINK_STARTS_WINDOW_MAX).contains(&begun), "{begun}");
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn a_link_begins_only_so_many_conversations_in_its_life() {
+    let world = World::with_manual_clock();
+    let path = format!("/assistants/{}/test-token", front_desk(&world));
+    let made = world.post(&path, json!({"restartable": true, "ttl_seconds": 3600})).ok();
+    let (url, first) = (made["websocket_url"].as_str().unwrap(), made["token"].as_str().unwrap());
+    for _ in 0..LINK_STARTS_MAX / LINK_STARTS_WINDOW_MAX {
+        for _ in 0..LINK_STARTS_WINDOW_MAX {
+            let token = next_token(&world, first);
+            started(&mut world.connect(&url.replace(first, &token)).unwrap());
+        }
+        world.sandbox().unwrap().advance(LINK_STARTS_WINDOW_MS);
+    }
+    let refusal =
+        world.post(format!("/voice-test/restart?token={first}"), json!({})).refused("limit_reached");
+    assert_eq!(refusal["error"]["details"]["limit"], LINK_STARTS_MAX);
+    assert_eq!(world.connect(url).err().unwrap().status, 409);
+}
+
+/// Lets the conversations of the Sandbox look at what has changed; elsewhere they do by themselves.
+fn let_look(world: &World) {
+    for _ in 0..2 {
+        if let Some(sandbox) = world.sandbox() {
+            sandbox.advance(1_000);
+        }
+    }
+}
+
+fn in_progress(world: &World) -> Vec<String> {
+    let calls = world.get("/calls?source=browser").ok().json;
+    let open = calls["calls"].as_array().unwrap().iter().filter(|call| call["status"] == "in_progress");
+    open.map(|call| call["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn another_start_of_a_link_ends_the_conversation_that_it_has_open() {
+    let world = World::new();
+    let (url, first) = restartable(&world, &front_desk(&world));
+    let mut left = world.connect(&url).unwrap();
+    let call_id = started(&mut left);
+    assert_eq!(left.hear(), "Hello, front desk.");
+    // The page was reloaded, or the connection is only half closed: nothing arrives, and nobody hangs up.
+    let check = format!("/voice-test/socket?token={first}&check=1");
+    assert_eq!(world.get(&check).refused("token_used")["error"]["details"], json!({"restartable": true}));
+    assert_eq!(in_progress(&world), [call_id.as_str()], "a look ends nothing");
+    let next = next_token(&world, &first);
+    let_look(&world);
+    assert_eq!(left.expect("call_ended")["ended_reason"], "user_hung_up");
+    assert_eq!(left.rest().1, Some(1000));
+    let call = world.settled_call(&call_id);
+    assert_eq!((&call["outcome"], &call["fault"]), (&json!("completed"), &json!("none")), "{call}");
+    assert_eq!(roles(&call), ["assistant", "system"]);
+    assert_eq!(
+        texts(&call),
+        ["Hello, front desk.", "The link was started again, which ended this conversation"]
+    );
+    world.expect_replay(&call);
+    let mut client = world.connect(&url.replace(&first, &next)).unwrap();
+    let second = started(&mut client);
+    client.hear();
+    client.say("When do you open on Saturday?");
+    assert!(client.hear().contains("open at ten"));
+    assert_eq!(in_progress(&world), [second]);
+}
+
+#[test]
+fn of_many_tokens_of_a_link_the_last_one_that_is_opened_has_the_conversation() {
+    let world = World::new();
+    let assistant = front_desk(&world);
+    let (url, first) = restartable(&world, &assistant);
+    let (other_url, _) = restartable(&world, &assistant);
+    let mut beside = world.connect(&other_url).unwrap();
+    let other_link = started(&mut beside);
+    let tokens: Vec<String> = (0..3).map(|_| next_token(&world, &first)).collect();
+    let (mut clients, mut last) = (Vec::new(), String::new());
+    for token in &tokens {
+        let mut client = world.connect(&url.replace(&first, token)).unwrap();
+        last = started(&mut client);
+        clients.push(client);
+    }
+    let_look(&world);
+    for client in &mut clients[..2] {
+        client.hear();
+        assert_eq!(client.expect("call_ended")["ended_reason"], "user_hung_up");
+    }
+    // A token that was used opens nothing, and ends nothing.
+    for token in &tokens {
+        assert_eq!(world.connect(&url.replace(&first, token)).err().unwrap().status, 409);
+    }
+    let client = clients.last_mut().unwrap();
+    client.hear();
+    client.say("When do you open on Saturday?");
+    assert!(client.hear().contains("open at ten"));
+    let mut open = in_progress(&world);
+    open.sort();
+    let mut expected = [last, other_link];
+    expected.sort();
+    assert_eq!(open, expected, "the conversation of another link goes on");
+}
+
+#[test]
+fn of_concurrent_starts_of_a_link_one_conversation_stays() {
+    let world = World::new();
+    let (url, first) = restartable(&world, &front_desk(&world));
+    let tokens: Vec<String> = (0..6).map(|_| next_token(&world, &first)).collect();
+    let mut clients: Vec<LiveClient<'_>> = std::thread::scope(|scope| {
+        let starts: Vec<_> = tokens
+            .iter()
+            .map(|token| scope.spawn(|| world.connect(&url.replace(&first, token)).unwrap()))
+            .collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    let started_at = Instant::now();
+    while in_progress(&world).len() != 1 {
+        assert!(started_at.elapsed() < Duration::from_secs(20), "{:?}", in_progress(&world));
+        let_look(&world);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let open = in_progress(&world);
+    let calls: Vec<String> = clients.iter_mut().map(started).collect();
+    assert!(calls.contains(&open[0]), "{open:?}");
+    assert_eq!(calls.iter().collect::<std::collections::BTreeSet<_>>().len(), 6);
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "kills conversations")]
+fn a_link_starts_again_after_a_crash() {
+    let world = World::new();
+    let (url, first) = restartable(&world, &front_desk(&world));
+    let call_id = started(&mut world.connect(&url).unwrap());
+    let sandbox = world.sandbox().unwrap();
+    sandbox.conversations_may_fail();
+    sandbox.kill_conversations();
+    let next = next_token(&world, &first);
+    let mut client = world.connect(&url.replace(&first, &next)).unwrap();
+    let second = started(&mut client);
+    assert_ne!(second, call_id);
     client.hear();
 }
 
@@ -182,13 +415,21 @@ fn invalid_tokens_are_rejected() {
 fn an_expired_token_is_rejected() {
     let world = World::with_manual_clock();
     let sandbox = world.sandbox().unwrap();
-    let token = world.test_token(&world.assistant().id);
+    let path = format!("/assistants/{}/test-token", world.assistant().id);
+    let token = world.post(path, json!({"restartable": true})).ok();
     let url = token["websocket_url"].as_str().unwrap();
-    sandbox.advance(299_999);
+    let restart = format!("/voice-test/restart?token={}", token["token"].as_str().unwrap());
+    sandbox.advance(200_000);
+    let next = world.post(&restart, json!({})).ok();
+    sandbox.advance(99_999);
     world.get(url.replace("ws://sandbox.example", "")).refused("upgrade_required");
     sandbox.advance(1);
     assert_eq!(world.connect(url).err().map(|refusal| refusal.status), Some(401));
     world.get(url.replace("ws://sandbox.example", "")).refused("token_expired");
+    // What was made of it expires with it.
+    world.post(&restart, json!({})).refused("token_expired");
+    let next = format!("/voice-test/restart?token={}", next["token"].as_str().unwrap());
+    world.post(next, json!({})).refused("token_expired");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn initialize_agrees_on_a_version() {
         assert_eq!(initialize(other)["protocolVersion"], "2025-11-25");
     }
     let answer = initialize(json!("2025-06-18"));
-    assert_eq!(answer["capabilities"], json!({"tools": {}}));
+    assert_eq!(answer["capabilities"], json!({"tools": {}, "prompts": {}, "resources": {}}));
     assert_eq!(answer["serverInfo"]["name"], "sidetone");
     assert!(answer["instructions"].as_str().is_some_and(|text| text.len() < 2048));
     let reply = world.mcp(request("initialize", json!({"protocolVersion": "2025-06-18"})));
@@ -62,8 +62,10 @@ fn legacy_requests_get_the_responses_in_the_table() {
         ("an unknown method", none(), request("nope", json!({})), 200, -32601),
         ("an empty method", none(), request("", json!({})), 200, -32601),
         ("a method in other capitals", none(), request("Tools/List", json!({})), 200, -32601),
-        ("resources are not offered", none(), request("resources/list", json!({})), 200, -32601),
-        ("prompts are not offered", none(), request("prompts/list", json!({})), 200, -32601),
+        ("resources/list", none(), request("resources/list", json!({})), 200, ok),
+        ("prompts/list", none(), request("prompts/list", json!({})), 200, ok),
+        ("a resource that is not there", none(), request("resources/read", json!({"uri": "sidetone://calls/call_1"})), 200, -32002),
+        ("subscriptions to resources are not offered", none(), request("resources/subscribe", json!({"uri": "sidetone://calls/call_1"})), 200, -32601),
         ("completions are not offered", none(), request("completion/complete", json!({})), 200, -32601),
         ("logging is not offered", none(), request("logging/setLevel", json!({"level": "info"})), 200, -32601),
         ("discover is modern", none(), request("server/discover", json!({})), 200, -32601),
@@ -166,7 +168,14 @@ fn modern_requests_get_the_responses_in_the_table() {
         ("Mcp-Name in broken base64", "tools/call", named("=?base64?%%?="), call("list_assistants"), 400, -32020),
         ("ping is not modern", "ping", h("ping"), plain(), 404, -32601),
         ("initialize is not modern", "initialize", h("initialize"), plain(), 404, -32601),
-        ("resources are not offered", "resources/list", h("resources/list"), plain(), 404, -32601),
+        ("resources/list", "resources/list", h("resources/list"), plain(), 200, ok),
+        ("resources/templates/list", "resources/templates/list", h("resources/templates/list"), plain(), 200, ok),
+        ("prompts/list", "prompts/list", h("prompts/list"), plain(), 200, ok),
+        ("a resource without Mcp-Name", "resources/read", h("resources/read"), json!({"_meta": good_meta(), "uri": "sidetone://guides/tools"}), 400, -32020),
+        ("a resource", "resources/read", [h("resources/read"), vec![("mcp-name", "sidetone://guides/tools")]].concat(), json!({"_meta": good_meta(), "uri": "sidetone://guides/tools"}), 200, ok),
+        ("a resource that is not there", "resources/read", [h("resources/read"), vec![("mcp-name", "sidetone://guides/x")]].concat(), json!({"_meta": good_meta(), "uri": "sidetone://guides/x"}), 200, -32602),
+        ("a prompt without Mcp-Name", "prompts/get", h("prompts/get"), json!({"_meta": good_meta(), "name": "write_scenarios", "arguments": {"assistant_id": "asst_1"}}), 400, -32020),
+        ("a prompt", "prompts/get", [h("prompts/get"), vec![("mcp-name", "write_scenarios")]].concat(), json!({"_meta": good_meta(), "name": "write_scenarios", "arguments": {"assistant_id": "asst_1"}}), 200, ok),
         ("no subscriptions", "subscriptions/listen", h("subscriptions/listen"), plain(), 404, -32601),
         ("an unknown method", "nope", h("nope"), plain(), 404, -32601),
         ("an unknown tool", "tools/call", named("nope"), call("nope"), 200, -32602),
@@ -192,6 +201,10 @@ fn modern_requests_get_the_responses_in_the_table() {
                 assert!(reply["result"]["ttlMs"].is_u64(), "{what}");
                 assert_eq!(reply["result"]["cacheScope"], "public", "{what}");
             }
+            if method == "resources/list" && code == ok {
+                assert_eq!(reply["result"]["cacheScope"], "private", "{what}");
+                assert_eq!(reply["result"]["ttlMs"], 0, "{what}");
+            }
             if code == -32022 {
                 assert!(
                     reply["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)),
@@ -210,7 +223,7 @@ fn modern_requests_get_the_responses_in_the_table() {
     );
     let discovered = result(&discovered);
     assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(MODERN)));
-    assert_eq!(discovered["capabilities"], json!({"tools": {}}));
+    assert_eq!(discovered["capabilities"], json!({"tools": {}, "prompts": {}, "resources": {}}));
 }
 
 #[test]

@@ -31,11 +31,14 @@ fn the_tool_list_is_compatible_with_all_clients() {
             "{name}: no outputSchema"
         );
         assert!(tool["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
-        assert!(tool["description"].as_str().is_some_and(|text| (10..=2048).contains(&text.len())), "{name}");
+        assert!(tool["description"].as_str().is_some_and(|text| (10..=400).contains(&text.len())), "{name}");
         let annotations = &tool["annotations"];
         let read = operation.effects == Effects::Read;
         assert_eq!(annotations["readOnlyHint"], read, "{name}");
-        assert_eq!(annotations["destructiveHint"], operation.effects == Effects::Delete, "{name}");
+        let replaces =
+            ["bind_number", "set_assistant_", "rotate_"].iter().any(|beginning| name.starts_with(beginning));
+        let destroys = replaces || operation.effects == Effects::Delete;
+        assert_eq!(annotations["destructiveHint"], destroys, "{name}");
         assert_eq!(annotations["openWorldHint"], operation.reaches_out(), "{name}");
         assert_eq!(
             annotations["idempotentHint"].as_bool(),
@@ -57,6 +60,72 @@ fn the_tool_list_is_compatible_with_all_clients() {
         lint(schema, name);
         no_nulls(tool, name);
     }
+}
+
+/// Tokens that a model may have to read for the tools: clients send them along with every request.
+const TOKENS_MAX: usize = 10_000;
+
+/// As `o200k_base` counted once: 9,506 tokens of 41,580 bytes of such a list.
+fn tokens(value: &Value) -> usize {
+    value.to_string().len() * 9_506 / 41_580
+}
+
+/// `cargo test -p sidetone-tests --test contract the_tools_cost -- --nocapture` prints it.
+#[test]
+fn the_tools_cost_a_model_little() {
+    let world = World::new();
+    let list = result(&world.mcp(request("tools/list", json!({}))).ok());
+    let tools = list["tools"].as_array().unwrap();
+    // Clients show titles and annotations to people.
+    let read = |tool: &Value| json!({"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]});
+    let all: Vec<Value> = tools.iter().map(read).collect();
+    let total: usize = all.iter().map(tokens).sum();
+    let mut largest: Vec<(usize, &str)> =
+        all.iter().map(|tool| (tokens(tool), tool["name"].as_str().unwrap())).collect();
+    largest.sort();
+    println!("{} tools: {total} tokens, {} with titles and annotations", all.len(), tokens(&list));
+    for (tokens, name) in largest.iter().rev().take(10) {
+        println!("{tokens:>6} {name}");
+    }
+    assert!(total <= TOKENS_MAX, "{total} tokens; the largest: {:?}", largest.last());
+}
+
+#[test]
+fn the_list_of_calls_recommends_summaries() {
+    let world = World::new();
+    let list = result(&world.mcp(request("tools/list", json!({}))).ok());
+    let tool = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "list_calls").unwrap();
+    assert!(tool["description"].as_str().unwrap().contains("Prefer `view=summary`"), "{tool}");
+}
+
+#[test]
+fn a_model_is_told_what_null_means_and_how_to_ask_for_metadata() {
+    let world = World::new();
+    let list = result(&world.mcp(request("tools/list", json!({}))).ok());
+    let described = |tool: &str, field: &str| {
+        let tool = list["tools"].as_array().unwrap().iter().find(|one| one["name"] == tool).unwrap().clone();
+        tool["inputSchema"]["properties"][field]["description"].as_str().unwrap_or_default().to_owned()
+    };
+    let passed = described("list_simulation_runs", "passed");
+    assert_eq!(passed, "`null`: not over, or not decided");
+    let metadata = described("list_calls", "metadata");
+    assert!(metadata.contains(r#"`{"campaign": "spring"}`"#) && !metadata.contains("<name>"), "{metadata}");
+    assert_eq!(described("list_calls", "outcome"), "", "its name says it");
+}
+
+#[test]
+fn an_update_describes_no_field_again() {
+    let world = World::new();
+    let list = result(&world.mcp(request("tools/list", json!({}))).ok());
+    let tool = |name: &str| {
+        let mut tools = list["tools"].as_array().unwrap().iter();
+        tools.find(|tool| tool["name"] == name).unwrap()["inputSchema"]["properties"]["data"].clone()
+    };
+    let (creates, updates) = (tool("create_assistant"), tool("update_assistant"));
+    assert_eq!(updates["properties"], json!({}));
+    let described = creates["properties"].as_object().unwrap().values();
+    assert!(described.filter(|field| field["description"].is_string()).count() > 10, "{creates}");
+    assert!(updates["description"].as_str().unwrap().contains("create_assistant"), "{updates}");
 }
 
 fn lint(schema: &Value, at: &str) {

@@ -13,7 +13,7 @@ fn bind_change_and_unbind_a_number() {
     assert_eq!(
         bound.json,
         json!({"number": number, "assistant_id": first, "provider": "twilio", "region": null,
-               "created_at": bound["created_at"], "updated_at": bound["created_at"],
+               "metadata": {}, "created_at": bound["created_at"], "updated_at": bound["created_at"],
                "last_callback_at": null})
     );
     assert_eq!(world.get("/numbers").ok().json, json!([bound.json]));

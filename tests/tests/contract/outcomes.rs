@@ -17,7 +17,7 @@ fn a_completed_run_has_the_result_of_its_evaluations() {
     assert_eq!(shown, ["kind", "role", "includes", "passed", "matched_index", "reason"]);
     assert_eq!(evaluation["passed"], true);
     let matched = evaluation["matched_index"].as_u64().unwrap() as usize;
-    let transcript = over["transcript"].as_array().unwrap();
+    let transcript = over["call"]["transcript"].as_array().unwrap();
     assert!(
         transcript[matched]["text"].as_str().unwrap().to_lowercase().contains("9 to 5"),
         "{transcript:?}"
@@ -27,6 +27,33 @@ fn a_completed_run_has_the_result_of_its_evaluations() {
         assert!(row["start_ms"].as_i64() <= row["end_ms"].as_i64(), "{row}");
     }
     assert_eq!(transcript[0]["text"], "Hello, front desk.", "the assistant starts with its first message");
+}
+
+/// How many lists are called `transcript` within `value`.
+fn transcripts(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let named = fields.get("transcript").is_some_and(Value::is_array);
+            usize::from(named) + fields.values().map(transcripts).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(transcripts).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn a_run_has_its_transcript_once_as_that_of_its_call() {
+    let world = World::new();
+    let run = start(&world, json!([{"kind": "transcript", "role": "assistant", "includes": "9 to 5"}]));
+    world.settle(&run.id);
+    let path = format!("/simulations/runs/{}", run.id);
+    let read = world.get(format!("{path}?wait_seconds=1")).ok().json;
+    assert_eq!(transcripts(&read), 1, "{read}");
+    assert!(read.get("transcript").is_none() && !read["call"]["transcript"].as_array().unwrap().is_empty());
+    assert_eq!(world.get(&path).ok().json, read);
+    assert_eq!(world.tool("get_simulation_run", json!({"id": run.id})).ok().json, read);
+    let list = world.get("/simulations/runs").ok().json;
+    assert_eq!((list["runs"].as_array().unwrap().len(), transcripts(&list)), (1, 0), "{list}");
 }
 
 #[test]
@@ -61,7 +88,7 @@ fn the_same_seed_gives_the_same_run() {
     let path = format!("/simulations/{}/runs", first["simulation_id"].as_str().unwrap());
     let second = world.create(&path, json!({"seed": first["seed"]}));
     let (first, second) = (world.settle(&first.id), world.settle(&second.id));
-    assert_eq!(first["transcript"], second["transcript"]);
+    assert_eq!(first["call"]["transcript"], second["call"]["transcript"]);
     assert_eq!(first["passed"], Value::Null, "a run without evaluations is not decided");
 }
 
@@ -77,7 +104,7 @@ fn a_run_uses_the_configuration_at_its_start() {
     world.delete(format!("/assistants/{assistant}")).empty();
     let over = world.settle(&run.id);
     assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
-    assert_eq!(over["transcript"][0]["text"], "Hello, front desk.");
+    assert_eq!(over["call"]["transcript"][0]["text"], "Hello, front desk.");
     assert_eq!(over["assistant_revision"], run["assistant_revision"]);
 }
 
@@ -140,8 +167,12 @@ fn tool_calls_are_signed_and_results_are_in_the_transcript() {
     sandbox.answer_http(200, r#"{"status": "shipped"}"#);
     let over = world.settle(&run.id);
     assert_eq!((&over["status"], &over["passed"]), (&json!("completed"), &json!(true)), "{over}");
-    let roles: Vec<&str> =
-        over["transcript"].as_array().unwrap().iter().map(|row| row["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = over["call"]["transcript"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["role"].as_str().unwrap())
+        .collect();
     assert!(roles.contains(&"tool_call") && roles.contains(&"tool_result"), "{roles:?}");
     let sent = sandbox.sent_http();
     let [call] = sent.as_slice() else { panic!("one call: {sent:?}") };
@@ -197,6 +228,7 @@ fn tool_calls_are_evaluated_by_arguments_number_and_result() {
         {"kind": "tool_not_called", "includes": "refund"},
         {"kind": "tool_not_called", "includes": "*"},
         {"kind": "no_tool_error", "includes": "*"},
+        {"kind": "transcript_excludes", "role": "assistant", "includes": "refund"},
     ]);
     let run =
         simulate(&world, &assistant.id, "Ask: \"What is the status of order 17?\"", evaluations.clone());
@@ -204,7 +236,25 @@ fn tool_calls_are_evaluated_by_arguments_number_and_result() {
     let over = world.settle(&run.id);
     let results = over["evaluations"].as_array().unwrap();
     let passed: Vec<&Value> = results.iter().map(|one| &one["passed"]).collect();
-    assert_eq!(passed, [true, true, false, true, false, true, false, true], "{results:#?}");
+    // The assistant has no tool `refund`: that it was not called says nothing.
+    let open = &Value::Null;
+    assert_eq!(
+        passed,
+        [
+            &json!(true),
+            &json!(true),
+            &json!(false),
+            &json!(true),
+            &json!(false),
+            open,
+            &json!(false),
+            &json!(true),
+            &json!(true)
+        ],
+        "{results:#?}"
+    );
+    let told = results[5]["reason"].as_str().unwrap();
+    assert!(told.starts_with("The assistant has no tool of this name; it has “order_status”"), "{told}");
     assert_eq!((&results[3]["arguments"], &results[3]["times"]), (&json!({"order": 17}), &json!(1)));
     let again =
         world.create(&format!("/simulations/{}/runs", run["simulation_id"].as_str().unwrap()), json!({}));
@@ -212,7 +262,15 @@ fn tool_calls_are_evaluated_by_arguments_number_and_result() {
     let over = world.settle(&again.id);
     let results = over["evaluations"].as_array().unwrap();
     let passed: Vec<&Value> = results.iter().map(|one| &one["passed"]).collect();
-    assert_eq!(passed, [false, false, false, false, false, true, false, false], "{results:#?}");
+    let failed = json!(false);
+    assert_eq!(passed[..5], [&failed; 5], "{results:#?}");
+    assert_eq!(passed[5..], [open, &failed, &failed, &json!(true)], "{results:#?}");
+    let told = results[3]["reason"].as_str().unwrap();
+    assert!(
+        told.starts_with("0 matching calls of this tool succeeded; there should be 1. One failed: “"),
+        "{told}"
+    );
+    assert!(results[3]["matched_index"].is_u64(), "the call that failed");
 }
 
 /// `passed` is null wherever nothing decides, and the reason says so.

@@ -6,7 +6,6 @@ use sidetone_tests::World;
 fn private_targets_are_rejected_in_every_spelling() {
     let world = World::new();
     let private = [
-        "http://example.com/",
         "https://localhost/",
         "https://LOCALHOST./",
         "https://a.localhost/",
@@ -63,6 +62,7 @@ fn private_targets_are_rejected_in_every_spelling() {
         "https://127.0.0.1:8443/x?y#z",
         "HTTPS://127.0.0.1/",
     ];
+    let insecure = ["http://example.com/", "http://127.0.0.1:9/", "HTTP://localhost/"];
     let malformed = [
         "",
         // Hosts are written in ASCII.
@@ -106,7 +106,11 @@ fn private_targets_are_rejected_in_every_spelling() {
     ];
     let tool = world.a_tool();
     let hook = world.webhook();
-    for (urls, code) in [(&private[..], "private_target"), (&malformed[..], "validation_failed")] {
+    for (urls, code) in [
+        (&private[..], "private_target"),
+        (&insecure[..], "insecure_target"),
+        (&malformed[..], "validation_failed"),
+    ] {
         for url in urls {
             let replies = [
                 world.post("/tools", json!({"name": "x", "url": url})),
@@ -117,6 +121,13 @@ fn private_targets_are_rejected_in_every_spelling() {
             for reply in replies {
                 assert_eq!((reply.status, reply.code()), (422, code), "{url:?}: {reply:?}");
                 assert_eq!(reply.fields(), ["url"], "{url:?}");
+                // A developer learns what to set.
+                let message = reply["error"]["message"].as_str().unwrap();
+                let names_setting = message.contains("SIDETONE_ALLOW_PRIVATE_TARGETS");
+                assert!(
+                    names_setting || code == "validation_failed" || url.contains('@'),
+                    "{url:?}: {message}"
+                );
             }
         }
     }

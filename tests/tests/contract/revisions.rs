@@ -52,6 +52,9 @@ fn a_restored_revision_is_a_new_one() {
     assert_eq!(names(&list), [(5, "One"), (4, "Two"), (3, "One"), (2, "One"), (1, "One")]);
     world.post(format!("{path}/revisions/9/restore"), json!({})).refused("not_found");
     world.post(format!("{path}/revisions/x/restore"), json!({})).refused("not_found");
+    for large in [1_i64 << 53, (1 << 53) + 1, i64::MAX] {
+        world.post(format!("{path}/revisions/{large}/restore"), json!({})).refused("not_found");
+    }
     // The current one is there already.
     assert_eq!(world.post(format!("{path}/revisions/5/restore"), json!({})).ok()["revision"], 5);
 }

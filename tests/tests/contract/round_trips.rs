@@ -7,6 +7,7 @@ use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{CANCELED_AT_ONCE, DETACHED_AT_ONCE};
 use sidetone_engine::operations::OPERATIONS;
 use sidetone_engine::operations::operation::{Effects, Operation};
+use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::ports::{Database, HttpReply};
 use sidetone_engine::sql;
 use sidetone_tests::counted::{Counted, Trips};
@@ -230,4 +231,33 @@ fn counting_with(settings: &[(&str, &str)]) -> (World, Arc<Counted>) {
     // Once an hour, a request with a key also notes its use.
     world.get("/models").ok();
     (world, database)
+}
+
+/// FTS5 reads all calls with a word for each call that it is asked about: a search asks once, whatever else is looked for.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "looks into storage")]
+fn a_search_among_calls_with_metadata_reads_the_index_of_texts_once() {
+    let (world, database) = counting();
+    for path in ["/calls?search=hi&metadata.m=same", "/calls?search=hi&metadata.m=same&metadata.n=other"] {
+        database.take();
+        world.get(path).ok();
+        let read = database.statements_read();
+        let searches: Vec<Statement> =
+            read.into_iter().filter(|one| one.sql.contains("call_index MATCH")).collect();
+        assert!(searches.len() >= 2, "the page and the statistics: {}", searches.len());
+        for search in searches {
+            let plan =
+                Statement { sql: format!("EXPLAIN QUERY PLAN {}", search.sql).into(), params: search.params };
+            let rows = block_on(database.read(vec![plan])).unwrap();
+            let steps: Vec<String> = rows[0].iter().map(|row| row.text("detail").unwrap()).collect();
+            // `=` in the plan of a virtual table is a look-up by its number.
+            let texts: Vec<&String> =
+                steps.iter().filter(|step| step.contains("call_index VIRTUAL TABLE")).collect();
+            assert!(texts.len() == 1 && !texts[0].contains('='), "{steps:#?}");
+            assert!(
+                steps.iter().any(|step| step.contains("SEARCH other") && step.contains("seq=?")),
+                "{steps:#?}"
+            );
+        }
+    }
 }

@@ -21,13 +21,14 @@ fn a_started_run_is_queued() {
     assert_eq!(
         run.json,
         json!({"id": run.id, "simulation_id": simulation.id, "batch_id": null, "assistant_id": simulation["assistant_id"],
-               "assistant_revision": 1, "mode": "chat", "status": "queued", "passed": null, "error": null, "turns": 0, "last_line": null, "failed_evaluation": null,
+               "assistant_revision": 1, "snapshot": run["snapshot"], "mode": "chat", "tools": "mock", "status": "queued", "passed": null, "error": null, "turns": 0, "last_line": null, "failed_evaluation": null,
                "cost_microusd": 0, "max_cost_microusd": 1_000_000, "seed": 42,
-               "created_at": run["created_at"], "started_at": null, "completed_at": null, "call_id": null})
+               "created_at": run["created_at"], "started_at": null, "completed_at": null, "call_id": null, "mocks_unused": [], "metadata": {}})
     );
     let mut read = run.json.clone();
+    read["simulation_name"] = simulation["name"].clone();
+    read["variables"] = json!({});
     read["evaluations"] = json!([]);
-    read["transcript"] = json!([]);
     read["call"] = Value::Null;
     assert_eq!(world.get(format!("/simulations/runs/{}", run.id)).ok().json, read);
     let list = world.get("/simulations/runs").ok();
@@ -191,7 +192,7 @@ fn runs_are_filtered_by_every_id_and_status() {
     assert_eq!(ids(format!("batch_id={}", batch["batch_id"].as_str().unwrap())), [&*second]);
     assert_eq!(ids(format!("simulation_id={a}&assistant_id={one}")), [&*first]);
     assert_eq!(ids(format!("simulation_id={a}&assistant_id={two}")), Vec::<String>::new());
-    for unknown in ["assistant_id=x", "simulation_id=", "batch_id=%00", "assistant_id=%27"] {
+    for unknown in ["assistant_id=x", "simulation_id=x", "batch_id=%00", "assistant_id=%27"] {
         assert_eq!(ids(unknown.to_owned()), Vec::<String>::new());
     }
     let by_status: usize = ["queued", "running", "completed", "error"]
@@ -249,7 +250,7 @@ fn a_workspace_queues_runs_up_to_a_limit() {
         format!(
             "INSERT INTO runs SELECT runs.id || '_' || n.value, workspace_id, simulation_id, batch_id, assistant_id, assistant_revision,
              assistant_snapshot, simulation_snapshot, mode, seed, status, passed, error, evaluations, transcript, created_at, started_at,
-             completed_at, call_id, turns, last_line, cost_microusd, max_cost_microusd, failed_evaluation
+             completed_at, call_id, turns, last_line, cost_microusd, max_cost_microusd, failed_evaluation, variables, metadata, tools, snapshot, mocks_unused
              FROM runs, json_each('[{}]') AS n WHERE runs.id = :id",
             (1..RUNS_QUEUED_MAX - 1).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
         ),
@@ -258,11 +259,36 @@ fn a_workspace_queues_runs_up_to_a_limit() {
     let simulation = run["simulation_id"].as_str().unwrap();
     let (start, body) = (format!("/simulations/{simulation}/runs"), json!({}));
     let last = world.create(&start, body.clone());
-    world.post(&start, body.clone()).refused("limit_reached");
+    let refusal = world.post(&start, body.clone()).refused("limit_reached");
+    assert_eq!(refusal["error"]["details"], json!({"limit": RUNS_QUEUED_MAX, "of": "queued runs"}));
     let batch = json!({"assistant_id": run["assistant_id"]});
     world.post("/simulations/runs/batch", batch).refused("limit_reached");
     world.delete(format!("/simulations/runs/{}", last.id)).empty();
     world.create(&start, body);
+}
+
+#[test]
+#[cfg_attr(test_host = "worker", ignore = "looks into storage")]
+fn runs_are_found_by_what_the_list_filters_by() {
+    let world = World::new();
+    for (filter, index) in [
+        ("passed = 0", "runs_by_passed (workspace_id=? AND passed=?)"),
+        ("passed IS NULL", "runs_by_passed (workspace_id=? AND passed=?)"),
+        ("batch_id = 'b' AND +passed = 0", "runs_by_batch (workspace_id=? AND batch_id=?)"),
+        ("simulation_id = 's' AND +passed = 0", "runs_by_simulation (workspace_id=? AND simulation_id=?)"),
+        ("assistant_id = 'a' AND +passed = 0", "runs_by_assistant (workspace_id=? AND assistant_id=?)"),
+        ("status = 'error'", "runs_by_status (workspace_id=? AND status=?)"),
+    ] {
+        let plan = sql!(
+            format!(
+                "EXPLAIN QUERY PLAN SELECT transcript FROM runs WHERE workspace_id = :workspace_id AND {filter} ORDER BY id DESC LIMIT 200"
+            ),
+            workspace_id = &world.workspace_id()
+        );
+        let [rows] = block_on(world.direct_access().read([plan])).unwrap();
+        let steps: Vec<String> = rows.iter().map(|row| row.text("detail").unwrap()).collect();
+        assert_eq!(steps, [format!("SEARCH runs USING INDEX {index}")], "{filter}");
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_run_presses_no_keys() {
         let run = world.create(&format!("/simulations/{}/runs", simulation.id), json!({"mode": mode}));
         let run: Value = world.settle(&run.id);
         assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(false)), "{run}");
-        let rows = run["transcript"].as_array().unwrap();
+        let rows = run["call"]["transcript"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["role"] != "tool_call"), "{rows:?}");
     }
 }

@@ -10,7 +10,7 @@ fn create_change_and_delete_a_persona() {
     assert_eq!(
         made.json,
         json!({"id": made.id, "name": "Ada", "system_prompt": "You are in a hurry.", "model": null,
-               "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let path = format!("/simulations/personas/{}", made.id);
     assert_eq!(world.get(&path).ok().json, made.json);
@@ -62,9 +62,9 @@ fn create_change_and_delete_a_scenario() {
     assert!(made.id.starts_with("scen_"));
     assert_eq!(
         made.json,
-        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null, "judge_votes": 1,
+        json!({"id": made.id, "name": "Booking", "instructions": "Book a table.", "evaluations": evaluations, "judge_model": null, "judge_votes": 1, "tool_mocks": {},
                "conditions": {"packet_loss": 0, "jitter_ms": 0, "noise_db": null, "talk_over": 0, "slow_talker": false},
-               "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "variables": {}, "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let path = format!("/simulations/scenarios/{}", made.id);
     assert_eq!(world.get(&path).ok().json, made.json);
@@ -135,7 +135,7 @@ fn the_default_name_is_persona_and_scenario() {
     assert_eq!(
         made.json,
         json!({"id": made.id, "assistant_id": assistant, "persona_id": persona, "scenario_id": scenario,
-               "name": "Ada × Booking", "last_run": null, "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "name": "Ada × Booking", "last_run": null, "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     let mut named = ids.clone();
     named["name"] = "Rush hour".into();

@@ -30,7 +30,7 @@ fn the_request_is_that_of_a_conversation_and_says_that_it_is_a_test() {
     assert_eq!(body["arguments"], json!({"day": "2026-11-24", "party": 2}));
     assert_eq!(
         body["call"],
-        json!({"id": null, "source": "test", "from": null, "to": null, "assistant_id": null, "assistant_revision": null})
+        json!({"id": null, "source": "test", "from": null, "to": null, "assistant_id": null, "assistant_revision": null, "metadata": {}})
     );
     assert_eq!(received.header("idempotency-key"), body["id"]);
     // What is shown is what was sent.

@@ -18,7 +18,7 @@ fn a_new_tool_has_defaults_and_shows_its_secret_once() {
         json!({
             "id": id, "name": "find_slot", "url": "https://example.com/slots", "method": "POST", "description": "",
             "parameters": {"type": "object", "properties": {}}, "timeout_ms": 5000,
-            "created_at": made["created_at"], "updated_at": made["created_at"],
+            "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"],
         })
     );
     let path = format!("/tools/{id}");

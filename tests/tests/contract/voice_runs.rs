@@ -20,7 +20,7 @@ fn a_voice_run_is_spoken_and_recorded() {
     assert_eq!(call["source"], "simulation");
     let duration_ms = call["duration_ms"].as_i64().unwrap();
     assert_eq!(call["recording"]["duration_ms"], duration_ms);
-    let rows = run["transcript"].as_array().unwrap();
+    let rows = run["call"]["transcript"].as_array().unwrap();
     assert!(rows.iter().any(|row| row["text"] == "When do you open on Saturday?"), "{rows:?}");
     assert!(rows.windows(2).all(|pair| pair[0]["start_ms"].as_i64() <= pair[1]["start_ms"].as_i64()));
     assert!(rows.last().unwrap()["end_ms"].as_i64().unwrap() <= duration_ms);
@@ -55,7 +55,7 @@ fn the_recording_is_the_same_on_every_host() {
         json!({"packet_loss": 1, "jitter_ms": 61, "noise_db": -40, "talk_over": 50, "slow_talker": true});
     let worlds = [(); 2].map(|()| World::new());
     let [one, other] = [0, 1].map(|place: usize| voice_run(&worlds[place], conditions.clone()));
-    assert_eq!(one["transcript"], other["transcript"]);
+    assert_eq!(one["call"]["transcript"], other["call"]["transcript"]);
     assert_eq!(one["call"]["turns"], other["call"]["turns"]);
     let (file, again) = (recording(&worlds[0], &one), recording(&worlds[1], &other));
     assert!(file == again, "the bytes differ");
@@ -119,12 +119,12 @@ fn the_pieces_of_an_answer_do_not_change_the_recording() {
         let run = world.create(&path, json!({"mode": "voice", "seed": 42}));
         let run = world.settle(&run.id);
         assert_eq!(run["status"], "completed", "{run}");
-        let rows = run["transcript"].as_array().unwrap();
+        let rows = run["call"]["transcript"].as_array().unwrap();
         assert!(
             rows.iter().any(|row| row["text"].as_str().unwrap().contains("That is answer 0.")),
             "{rows:?}"
         );
-        let heard = (json!([run["transcript"], run["call"]["turns"]]), recording(&world, &run));
+        let heard = (json!([run["call"]["transcript"], run["call"]["turns"]]), recording(&world, &run));
         let (words, file) = expected.get_or_insert_with(|| heard.clone());
         assert_eq!(*words, heard.0, "in pieces of {piece_bytes} bytes");
         assert!(*file == heard.1, "in pieces of {piece_bytes} bytes, the recording differs");
@@ -211,7 +211,7 @@ fn the_same_suite_passes_in_both_pipelines() {
             );
             assert_eq!(run["assistant_revision"], revision);
             let row = |row: &Value| json!([row["role"], row["text"], row["interrupted"], row["is_error"]]);
-            let rows: Vec<Value> = run["transcript"].as_array().unwrap().iter().map(row).collect();
+            let rows: Vec<Value> = run["call"]["transcript"].as_array().unwrap().iter().map(row).collect();
             // The tool takes its time.
             let has_waited = rows.iter().any(|row| row[1].as_str().unwrap().starts_with("find_order("));
             let heard =
@@ -228,7 +228,7 @@ fn the_same_suite_passes_in_both_pipelines() {
 fn a_caller_who_talks_over_the_assistant_interrupts_it() {
     let world = World::new();
     let run = voice_run(&world, json!({"talk_over": 100}));
-    let rows = run["transcript"].as_array().unwrap();
+    let rows = run["call"]["transcript"].as_array().unwrap();
     let cut = rows.iter().find(|row| row["interrupted"] == true).expect("an interrupted row");
     assert_eq!(cut["role"], "assistant");
     assert!(cut["intended_text"].as_str().unwrap().len() > cut["text"].as_str().unwrap().len());
@@ -252,7 +252,7 @@ fn extreme_conditions_end_truthfully() {
         let worlds = [(); 2].map(|()| World::new());
         let [run, again] = worlds.each_ref().map(|world| voice_run(world, conditions.clone()));
         assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(understood)), "{run}");
-        let rows = run["transcript"].as_array().unwrap();
+        let rows = run["call"]["transcript"].as_array().unwrap();
         let lines = rows.iter().filter(|row| row["role"] == "user").count();
         assert_eq!(lines > 0, understood, "{conditions}: {rows:?}");
         // Who is understood says goodbye. Whoever is not ends as on a telephone, of silence.
@@ -262,7 +262,7 @@ fn extreme_conditions_end_truthfully() {
         assert_eq!(end, (json!(reason), json!("completed"), json!(fault)), "{conditions}");
         assert_eq!(call["recording"]["duration_ms"], call["duration_ms"], "{conditions}");
         assert!(rows.iter().all(|row| row["end_ms"].as_i64() <= call["duration_ms"].as_i64()), "{rows:?}");
-        assert_eq!(run["transcript"], again["transcript"], "{conditions}");
+        assert_eq!(run["call"]["transcript"], again["call"]["transcript"], "{conditions}");
         assert_eq!(call["turns"], again["call"]["turns"], "{conditions}");
         let [one, other] =
             [(&worlds[0], &run), (&worlds[1], &again)].map(|(world, run)| recording(world, run));

@@ -16,7 +16,7 @@ fn a_new_webhook_is_enabled_and_shows_its_secret_once() {
     assert_eq!(
         shown,
         json!({"id": made.id, "url": "https://receiver.example/", "events": ["call.ended"], "enabled": true,
-               "created_at": made["created_at"], "updated_at": made["created_at"]})
+               "metadata": {}, "created_at": made["created_at"], "updated_at": made["created_at"]})
     );
     assert_eq!(world.get("/webhooks").ok().json, json!([shown]));
     let path = format!("/webhooks/{}", made.id);

@@ -64,6 +64,8 @@ impl Service {
             keys: Arc::new(RingKeys),
             live: Arc::new(sidetone_engine::ports::Homes::new(Arc::new(TimePort(time.clone())))),
             mailer: None,
+            metrics: None,
+            traces: None,
         };
         let engine = Engine::new(config.unwrap(), ports).unwrap();
         let workers = block_on(engine.start("day")).unwrap().workers;

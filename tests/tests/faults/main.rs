@@ -256,7 +256,7 @@ fn finished_by_queue(harness: &FaultHarness, run: &str) -> Value {
 
 /// The texts of the transcript.
 fn texts(run: &Value) -> Vec<&Value> {
-    run["transcript"].as_array().expect("a transcript").iter().map(|row| &row["text"]).collect()
+    run["call"]["transcript"].as_array().expect("a transcript").iter().map(|row| &row["text"]).collect()
 }
 
 fn harness() -> FaultHarness {

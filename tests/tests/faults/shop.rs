@@ -25,7 +25,7 @@ pub struct Day {
 
 /// Plays the day under a plan.
 pub fn day(harness: &FaultHarness, plan: &FaultPlan) -> Day {
-    let mut client = Client { harness, acknowledged: Vec::new() };
+    let mut client = Client { harness, acknowledged: Vec::new(), deleted: Vec::new() };
     harness.start_plan(plan);
     let shop = client.shop();
     let runs = client.runs(&shop);
@@ -61,7 +61,7 @@ pub fn each_effect_has_one_id(harness: &FaultHarness, runs: &[String]) {
     }
     for run_id in runs {
         let run = harness.world.get(format!("/simulations/runs/{run_id}")).ok();
-        let rows = run["transcript"].as_array().expect("a transcript").iter();
+        let rows = run["call"]["transcript"].as_array().expect("a transcript").iter();
         let called: BTreeSet<String> = rows
             .filter(|row| row["role"] == "tool_call")
             .map(|row| row["tool_call_id"].as_str().expect("every call has an id").to_owned())
@@ -80,6 +80,8 @@ struct Client<'a> {
     harness: &'a FaultHarness,
     /// Created resources: path, Idempotency-Key, body, response.
     acknowledged: Vec<(String, String, Value, Value)>,
+    /// Paths of what was deleted.
+    deleted: Vec<String>,
 }
 
 impl Client<'_> {
@@ -171,13 +173,14 @@ impl Client<'_> {
         body.iter().for_each(|(name, value)| assert_eq!(read[name.as_str()], *value));
     }
 
-    fn delete(&self, path: &str) {
+    fn delete(&mut self, path: &str) {
         let reply = self.answered(Method::DELETE, path, None, &[]);
         if reply.status == 404 {
             reply.refused("not_found");
         } else {
             reply.empty();
         }
+        self.deleted.push(path.to_owned());
     }
 
     /// Repeats a request until the response is not retryable.
@@ -197,8 +200,12 @@ impl Client<'_> {
     fn nothing_is_done_again(&self, runs: &[String]) {
         let calls = self.harness.endpoint.calls().len();
         for (path, key, body, answer) in &self.acknowledged {
-            let again =
-                self.harness.call(Method::POST, path, Some(body), &[("idempotency-key", key)]).created();
+            let again = self.harness.call(Method::POST, path, Some(body), &[("idempotency-key", key)]);
+            if self.deleted.contains(&format!("{path}/{}", answer["id"].as_str().unwrap_or_default())) {
+                again.refused("not_found");
+                continue;
+            }
+            let again = again.created();
             assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
             assert_eq!(again.json, *answer, "{path}");
         }
@@ -221,15 +228,16 @@ impl Client<'_> {
         ];
         let runs = runs.iter().map(|run| format!("/simulations/runs/{run}"));
         let paths = lists.map(str::to_owned).into_iter().chain(runs);
-        let volatile =
-            r"[a-z]+_[0-9a-hjkmnp-tv-z]{26}|\d{4}-\d\d-\d\dT[\d:.]+Z|whsec_[\w+/=]+|127\.0\.0\.1:\d+";
-        let volatile = Regex::new(volatile).expect("a pattern");
+        // A snapshot's id is a digest of a configuration that contains ids and ports.
+        let named = r"[a-z]+_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-f]{64}\b|whsec_[\w+/=]+";
+        let time_or_port = r"\d{4}-\d\d-\d\dT[\d:.]+Z|127\.0\.0\.1:\d+";
+        let volatile = Regex::new(&format!("({named})|{time_or_port}")).expect("a pattern");
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         paths
             .map(|path| {
                 let text = self.harness.world.get(&path).ok().json.to_string();
                 let named = volatile.replace_all(&text, |found: &Captures<'_>| {
-                    if found[0].starts_with(|c: char| c.is_ascii_digit()) {
+                    if found.get(1).is_none() {
                         return "<time or port>".to_owned();
                     }
                     let count = names.len();

@@ -25,7 +25,7 @@ fn expect_a_whole_conversation(world: &World, run: &Value) {
     let duration_ms = caller.len() as i64 * 1_000 / rate_hz;
     assert_eq!((&call["recording"]["duration_ms"], rate_hz), (&json!(duration_ms), 8_000));
     assert!((call["duration_ms"].as_i64().unwrap() - duration_ms).abs() <= 40, "{call}");
-    for row in run["transcript"].as_array().unwrap() {
+    for row in run["call"]["transcript"].as_array().unwrap() {
         let (from, until) = (row["start_ms"].as_i64().unwrap(), row["end_ms"].as_i64().unwrap());
         let (own, other) = match row["role"].as_str().unwrap() {
             "assistant" => (&assistant, &caller),
@@ -101,7 +101,7 @@ fn a_caller_who_talks_over_the_line_cuts_it() {
     case.scenario["conditions"] = json!({"talk_over": 100});
     let run = case.run(&world);
     assert_eq!(run["status"], "completed", "{run:#}");
-    let row = &run["transcript"][0];
+    let row = &run["call"]["transcript"][0];
     let heard = row["text"].as_str().unwrap();
     assert!(row["interrupted"] == true && row["intended_text"] == LONG, "{run:#}");
     assert!(LONG.starts_with(heard) && heard.len() < LONG.len(), "{row}");

@@ -47,7 +47,7 @@ fn a_killed_conversation_ends_with_what_was_heard() {
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("error"), &json!("interrupted")), "{run:#}");
     let call = &run["call"];
     assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");
-    let rows = run["transcript"].as_array().unwrap();
+    let rows = run["call"]["transcript"].as_array().unwrap();
     let heard = rows[0]["text"].as_str().unwrap();
     assert!(rows.len() == 1 && LONG.starts_with(heard) && !heard.is_empty() && heard.len() < LONG.len());
     assert!(call["costs"]["tts_microusd"].as_i64().unwrap() > 0, "what was spoken was paid: {call}");

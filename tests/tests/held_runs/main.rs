@@ -95,7 +95,7 @@ fn finished(mut read: impl FnMut() -> Value) -> Value {
 
 /// The texts of one role in the run's transcript.
 fn texts<'a>(run: &'a Value, role: &str) -> Vec<&'a str> {
-    let rows = run["transcript"].as_array().unwrap().iter().filter(|row| row["role"] == role);
+    let rows = run["call"]["transcript"].as_array().unwrap().iter().filter(|row| row["role"] == role);
     rows.map(|row| row["text"].as_str().unwrap()).collect()
 }
 

@@ -11,7 +11,9 @@ fn a_model_analyzes_a_call() {
     let transcript = [TranscriptRow::new(0, TranscriptRole::User, "Hello?".into(), 0, 0)];
     let analysis = |model: &str, transcript: &[TranscriptRow]| {
         let analyst = Analyst::new(&service.services.config().catalog, model).unwrap();
-        wait(analyst.analyse(service.services.ports(), &AnalysisTurn { transcript }, i64::MAX)).unwrap().reply
+        wait(analyst.analyse(service.services.ports(), &AnalysisTurn { transcript }, i64::MAX.into()))
+            .unwrap()
+            .reply
     };
     let told = Analysis { summary: "They asked and were told.".into(), sentiment: Sentiment::Positive };
     assert_eq!(analysis("fake/analyst", &transcript), told);

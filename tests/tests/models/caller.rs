@@ -8,12 +8,13 @@ use crate::support::{Service, wait};
 fn a_caller_speaks_its_lines_and_hangs_up() {
     let service = Service::new();
     let scenario = "Ask \"When do you open?\", then \"And on Sundays?\".";
-    let caller = CallerModel::new(&service.services.config().catalog, "fake/caller", scenario).unwrap();
+    let caller =
+        CallerModel::new(&service.services.config().catalog, "fake/caller", "In a hurry.", scenario).unwrap();
     let mut history = vec![Message::Assistant { text: "Shop, hello!".into() }];
     let mut said = Vec::new();
     loop {
         let turn = CallerTurn { persona: "In a hurry.", scenario, history: &history, seed: 7 };
-        let reply = wait(caller.reply(service.services.ports(), &turn, i64::MAX)).unwrap().reply;
+        let reply = wait(caller.reply(service.services.ports(), &turn, i64::MAX.into())).unwrap().reply;
         said.push(reply.text.clone());
         if reply.hang_up {
             break;
@@ -36,7 +37,11 @@ fn a_caller_speaks_its_lines_and_hangs_up() {
 #[test]
 fn a_caller_can_speak_first() {
     let service = Service::new();
-    let caller = CallerModel::new(&service.services.config().catalog, "fake/caller", "\"Hello?\"").unwrap();
+    let caller =
+        CallerModel::new(&service.services.config().catalog, "fake/caller", "", "\"Hello?\"").unwrap();
     let turn = CallerTurn { persona: "", scenario: "\"Hello?\"", history: &[], seed: 7 };
-    assert_eq!(wait(caller.reply(service.services.ports(), &turn, i64::MAX)).unwrap().reply.text, "Hello?");
+    assert_eq!(
+        wait(caller.reply(service.services.ports(), &turn, i64::MAX.into())).unwrap().reply.text,
+        "Hello?"
+    );
 }

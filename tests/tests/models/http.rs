@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use sidetone::http_client::HttpClient;
 use sidetone::open_files::Outgoing;
-use sidetone_engine::ports::{Egress, Http, HttpError, HttpRequest};
+use sidetone_engine::ports::{Egress, Http, HttpError, HttpRequest, Party};
 
 use crate::support::{fake, wait};
 
@@ -89,5 +89,6 @@ fn ask(model: &str) -> HttpRequest {
         deadline_ms: 400,
         response_bytes_max: 100_000,
         egress: Egress::Operator,
+        party: Party::model("fake"),
     }
 }

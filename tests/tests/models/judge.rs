@@ -29,5 +29,5 @@ fn ruled(service: &Service, model: &str, criterion: &str) -> Result<Answered<Ver
     let turns: Vec<_> = rows.iter().collect();
     let mut judge = JudgeModel::new(&service.services.config().catalog, model).unwrap();
     let turn = JudgeTurn { criterion, only: None, turns: &turns, vote: 0 };
-    wait(judge.rule(service.services.ports(), &turn, i64::MAX))
+    wait(judge.rule(service.services.ports(), &turn, i64::MAX.into()))
 }

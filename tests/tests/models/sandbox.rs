@@ -99,5 +99,5 @@ fn reply(sandbox: &Sandbox) -> Result<Answered<AssistantReply>, ModelFailure> {
     let turn =
         AssistantTurn { instructions: "Be kind.", knowledge: &[], tools: &[], history: &history, seed: 7 };
     let model = AssistantModel::new(&engine.config().catalog, "openai/some-model", &[], &[])?;
-    block_on(model.reply(engine.ports(), &turn, i64::MAX, None))
+    block_on(model.reply(engine.ports(), &turn, i64::MAX.into(), None))
 }

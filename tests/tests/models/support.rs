@@ -69,6 +69,8 @@ impl Service {
             keys: Arc::new(RingKeys),
             live: Arc::new(Homes::new(pauses.clone())),
             mailer: None,
+            metrics: None,
+            traces: None,
         };
         Self {
             services: Services::new(config.unwrap(), ports),
@@ -103,7 +105,7 @@ impl Service {
         let turn = AssistantTurn { instructions: "Be kind.", knowledge, tools: &tools, history, seed: 7 };
         wait(async {
             let model = AssistantModel::new(&self.services.config().catalog, model, knowledge, &tools)?;
-            spawnable(model.reply(self.services.ports(), &turn, self.most_microusd, None)).await
+            spawnable(model.reply(self.services.ports(), &turn, self.most_microusd.into(), None)).await
         })
     }
 

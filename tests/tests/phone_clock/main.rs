@@ -44,6 +44,31 @@ fn audio_must_start_within_ten_seconds_of_the_answer() {
     }
 }
 
+/// Nobody can be asked for the variables of an incoming call.
+#[test]
+fn an_incoming_call_has_what_is_built_in() {
+    let desk = Desk::new();
+    let greeting = json!({"first_message": "Hello {{caller_number}}{{name}}!"});
+    let path = format!("/assistants/{}", desk.assistant);
+    assert_eq!(desk.sandbox.patch(&path, greeting).status, 200);
+    let call = desk.is_called();
+    let socket = desk.socket(&call);
+    desk.tell(&call, &CallEvent::Answered);
+    begin(&socket, &call);
+    desk.wait(10_000);
+    desk.tell(&call, &CallEvent::Ended { how: EndKind::HungUp, seconds: 10 });
+    drop(socket);
+    desk.sandbox.run_jobs();
+    let call = desk.call();
+    let (noted, greeted) = (&call["transcript"][0], &call["transcript"][1]);
+    assert_eq!(
+        (&noted["role"], &noted["text"]),
+        (&json!("system"), &json!("Nothing was filled in for {{name}}"))
+    );
+    let line = greeted["intended_text"].as_str().or(greeted["text"].as_str()).unwrap();
+    assert_eq!(line, format!("Hello {}!", call["from"].as_str().unwrap()));
+}
+
 #[test]
 fn an_answered_call_without_audio_ends() {
     let desk = Desk::new();

@@ -9,7 +9,11 @@ fn temporary_failures_of_a_model_are_retried() {
         let fixture = Fixture::new(model);
         let run = fixture.run(&["Hello there"]);
         assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(null)), "{model}: {run:#}");
-        assert_eq!(rows(&run["transcript"], "assistant").last().unwrap()["text"], "Hello there", "{model}");
+        assert_eq!(
+            rows(&run["call"]["transcript"], "assistant").last().unwrap()["text"],
+            "Hello there",
+            "{model}"
+        );
     }
 }
 
@@ -21,7 +25,7 @@ fn a_realtime_model_leaves_what_is_written_to_another_one() {
     fixture.world.patch(format!("/assistants/{}", fixture.assistant.id), realtime).ok();
     let run = fixture.run(&["Hello there"]);
     assert_eq!((&run["status"], &run["passed"]), (&json!("completed"), &json!(null)), "{run:#}");
-    assert_eq!(rows(&run["transcript"], "assistant").last().unwrap()["text"], "Hello there");
+    assert_eq!(rows(&run["call"]["transcript"], "assistant").last().unwrap()["text"], "Hello there");
 }
 
 #[test]
@@ -47,7 +51,7 @@ fn permanent_failures_of_a_model_end_the_run_and_its_call_has_the_fault() {
             "{model}: {call:#}"
         );
         assert_eq!(
-            rows(&run["transcript"], "user").len(),
+            rows(&run["call"]["transcript"], "user").len(),
             1,
             "{model}: the transcript contains the conversation so far"
         );
@@ -66,7 +70,7 @@ fn a_model_gets_an_error_for_invalid_tool_calls_and_continues() {
         let fixture = Fixture::new(model);
         let run = fixture.run(&["Where is it?"]);
         assert_eq!(run["status"], "completed", "{model}: {run:#}");
-        let result = rows(&run["transcript"], "tool_result")[0];
+        let result = rows(&run["call"]["transcript"], "tool_result")[0];
         assert_eq!(result["is_error"], true, "{model}");
         assert!(result["text"].as_str().unwrap().contains(words), "{model}: {result}");
         assert_eq!(fixture.tool.count(), 0, "{model}: no tool was called");
@@ -81,9 +85,9 @@ fn a_refused_tool_call_counts_as_not_made() {
     let simulation = fixture.simulation(&["Where is it?"], evaluations);
     let run = fixture.world.create(&format!("/simulations/{}/runs", simulation.id), json!({"seed": 7}));
     let run = fixture.world.settle(&run.id);
-    let call = rows(&run["transcript"], "tool_call")[0];
+    let call = rows(&run["call"]["transcript"], "tool_call")[0];
     assert_eq!(call["is_error"], true, "{call}");
-    let result = rows(&run["transcript"], "tool_result")[0];
+    let result = rows(&run["call"]["transcript"], "tool_result")[0];
     let why = "The arguments do not fit the tool's parameters: order must be a string";
     assert!(result["text"].as_str().unwrap().starts_with(why), "{result}");
     let evaluation = &run["evaluations"][0];
@@ -104,7 +108,7 @@ fn parallel_tool_calls_and_unusual_shapes_work() {
         let fixture = Fixture::new(model);
         let run = fixture.run(&["Where is it?"]);
         assert_eq!(run["status"], "completed", "{model}: {run:#}");
-        assert_eq!(rows(&run["transcript"], "tool_call").len(), fixture.tool.count(), "{model}");
+        assert_eq!(rows(&run["call"]["transcript"], "tool_call").len(), fixture.tool.count(), "{model}");
         assert!(fixture.tool.count() >= 1, "{model}");
     }
 }
@@ -123,5 +127,8 @@ fn a_model_that_repeats_itself_is_stopped() {
 fn an_assistant_may_hang_up() {
     let run = Fixture::new("says-goodbye").run(&["Hello", "Still there?"]);
     assert_eq!(run["call"]["ended_reason"], "assistant_ended");
-    assert_eq!(rows(&run["transcript"], "assistant").last().unwrap()["text"], "Goodbye, and thank you.");
+    assert_eq!(
+        rows(&run["call"]["transcript"], "assistant").last().unwrap()["text"],
+        "Goodbye, and thank you."
+    );
 }

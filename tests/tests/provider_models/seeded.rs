@@ -212,7 +212,6 @@ fn check(sandbox: &Sandbox, runs: &[String], outside: &Outside) -> BTreeMap<&'st
             }
         }
         assert_eq!(call["status"], "ended", "{run:#}");
-        assert_eq!(call["transcript"], run["transcript"]);
         assert!(call["transcript"].to_string().len() <= 1_048_576);
         let rows = call["transcript"].as_array().unwrap();
         for (place, row) in rows.iter().enumerate() {

@@ -56,8 +56,8 @@ fn queued_runs_stop_at_the_limit() {
     let (refused, ran): (Vec<&Value>, Vec<&Value>) = runs.iter().partition(|run| run["status"] == "error");
     for run in &refused {
         assert_eq!(run["error"]["code"], "spend_limit_reached", "{run:#}");
-        let untouched = (&run["cost_microusd"], &run["call"], &run["call_id"], &run["transcript"]);
-        assert_eq!(untouched, (&json!(0), &Value::Null, &Value::Null, &json!([])), "{run:#}");
+        let untouched = (&run["cost_microusd"], &run["call"], &run["call_id"]);
+        assert_eq!(untouched, (&json!(0), &Value::Null, &Value::Null), "{run:#}");
         assert!(run["completed_at"].is_string() && run["started_at"].is_null(), "{run:#}");
     }
     let mut spent = 0;
@@ -149,6 +149,43 @@ fn a_run_that_no_longer_fits_asks_nobody() {
     assert_eq!(asked, 0);
 }
 
+/// The judge has heard the whole conversation: what that costs is known before it is asked.
+#[test]
+fn a_judge_whose_question_costs_more_than_is_left_is_not_asked() {
+    let fixture = Fixture::new("echo");
+    let world = &fixture.world;
+    let made = |path: &str, body: Value| world.create(path, body).id.clone();
+    let assistant = made(
+        "/assistants",
+        json!({"name": "Free", "instructions": "Help.", "first_message": "Hello!", "model": "builtin/rules"}),
+    );
+    let persona =
+        made("/simulations/personas", json!({"name": "Ada", "system_prompt": "You are in a hurry."}));
+    let scenario = made(
+        "/simulations/scenarios",
+        json!({"name": "Order", "instructions": "Say \"One\".", "judge_model": "fake/judge",
+               "evaluations": [{"kind": "judge", "role": "any", "includes": "one"}]}),
+    );
+    let simulation = made(
+        "/simulations",
+        json!({"assistant_id": assistant, "persona_id": persona, "scenario_id": scenario}),
+    );
+    let start = |max: i64| {
+        let run = world
+            .create(&format!("/simulations/{simulation}/runs"), json!({"seed": 7, "max_cost_microusd": max}));
+        world.settle(&run.id)
+    };
+    let refused = start(300);
+    assert_eq!(
+        (&refused["status"], &refused["error"]["code"], &refused["cost_microusd"]),
+        (&json!("error"), &json!("cost_limit"), &json!(0)),
+        "{refused:#}"
+    );
+    assert_eq!(money(world), (0, 0));
+    let ruled = start(100_000);
+    assert_eq!((&ruled["status"], ruled["cost_microusd"].as_i64() > Some(0)), (&json!("completed"), true));
+}
+
 /// A conversation that has heard its first line.
 fn begun<'a>(world: &'a World, fixture: &Fixture) -> LiveClient<'a> {
     let mut client = world.start_conversation(&fixture.assistant.id);
@@ -187,12 +224,15 @@ fn a_live_conversation_reserves_what_is_left_until_it_ends() {
     assert_eq!(second.hear(), "Shop, hello!");
     let reason = talk_to_the_end(&mut second);
     assert_eq!(reason, "cost_limit");
-    let (spent, reserved) = money(world);
-    assert_eq!(reserved, 0);
-    assert!((LIMIT..LIMIT + ANSWER_MICROUSD).contains(&spent), "{spent}");
-    let token = world.test_token(&fixture.assistant.id);
-    let refusal = world.connect(token["websocket_url"].as_str().unwrap()).err().unwrap();
-    assert_eq!(refusal["error"]["code"], "spend_limit_reached");
+    // The analysis may hold some of it for a moment.
+    let given_back = (0..100).map(|_| money(world)).find(|(_, reserved)| {
+        let is_free = *reserved == 0;
+        std::thread::sleep(Duration::from_millis(if is_free { 0 } else { 50 }));
+        is_free
+    });
+    let (spent, _) = given_back.expect("the money is free again");
+    // A question that costs more than is left is not asked.
+    assert!((LIMIT / 2..LIMIT + ANSWER_MICROUSD).contains(&spent), "{spent}");
 }
 
 /// Says something until the service ends the conversation; returns why it did.

@@ -17,7 +17,7 @@ fn a_failing_tool_is_an_error_result_and_the_call_continues() {
         fixture.tool.set(behaviour.clone());
         let run = fixture.run(&["Where is it?"]);
         assert_eq!(run["status"], "completed", "{behaviour:?}: {run:#}");
-        let result = rows(&run["transcript"], "tool_result")[0];
+        let result = rows(&run["call"]["transcript"], "tool_result")[0];
         assert_eq!(result["is_error"], true, "{behaviour:?}");
         assert!(result["text"].as_str().unwrap().contains(words), "{behaviour:?}: {result}");
         assert_eq!(fixture.tool.count(), 1, "{behaviour:?}: tool calls are not retried");

@@ -38,6 +38,7 @@ const NUMBER: &str = "a local number of the database; moved rows get a new one";
 const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("api_keys", "hash", "of 32 random bytes; the directory finds the workspace by it"),
     ("api_keys", "id", "a ULID: 79 random bits beside the time"),
+    ("archives_to_remove", "call_id", "a call of one workspace"),
     ("assistant_documents", "assistant_id, position", "begins with an id of one workspace"),
     ("assistant_tools", "assistant_id, position", "begins with an id of one workspace"),
     ("assistants", "id", "a ULID"),
@@ -51,6 +52,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("conversation_journal", "conversation_id, place", "begins with an id of one workspace"),
     ("deliveries", "id", "a ULID"),
     ("documents", "id", "a ULID"),
+    ("event_log", "id", "a ULID"),
     ("events", "id", "a ULID"),
     ("jobs", "id", "a ULID"),
     ("jobs", "subject_id", "a webhook of one workspace"),
@@ -70,6 +72,7 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("runs", "id", "a ULID"),
     ("scenarios", "id", "a ULID"),
     ("simulations", "id", "a ULID"),
+    ("test_token_values", "id", "a ULID"),
     ("tools", "id", "a ULID"),
     ("used_test_tokens", "id", "a ULID"),
     ("webhooks", "id", "a ULID"),
@@ -220,7 +223,13 @@ fn rows_with_a_local_number_have_other_unique_columns() {
     }
     assert_eq!(
         columns,
-        ["call_rollups.group_id", "calls.group_id", "call_transcripts.seq", "call_words.seq"]
+        [
+            "call_rollups.group_id",
+            "calls.group_id",
+            "call_metadata.seq",
+            "call_transcripts.seq",
+            "call_words.seq"
+        ]
     );
 }
 

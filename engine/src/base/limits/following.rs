@@ -14,6 +14,13 @@ const _: () = assert!(FOLLOW_LOOK_MS < FOLLOW_KEEP_ALIVE_MS.unsigned_abs());
 pub const FOLLOWED_AT_ONCE: usize = 50;
 /// A stream sends something at least this often, so that no proxy takes it for dead.
 pub const FOLLOW_KEEP_ALIVE_MS: i64 = 15_000;
+/// How long a read waits for the end of what it reads. A request as a whole waits no longer, however many reads it has.
+pub const WAIT_SECONDS_MAX: i64 = 25;
+/// A waiting read looks after this time first, then after twice as long each time. A platform allows one request only so many
+/// reads: it has at most 30 of them.
+pub const WAIT_PAUSE_MS_MIN: i64 = 250;
+/// Its longest pause between two looks.
+pub const WAIT_PAUSE_MS_MAX: i64 = 1_000;
 /// A stream ends after this time, and its client connects again: a platform allows one request only so many reads.
 pub const FOLLOW_MS_MAX: i64 = 240_000;
 /// The same in the dashboard, whose session is looked up with each request only.

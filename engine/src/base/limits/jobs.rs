@@ -7,6 +7,8 @@ pub const RUNS_AT_ONCE: u64 = 64;
 pub const CALL_JOBS_AT_ONCE: u64 = 64;
 /// Likewise, webhooks. Deliveries only wait, and an unresponsive receiver takes long.
 pub const DELIVERY_JOBS_AT_ONCE: u64 = 128;
+/// Due jobs of a kind that are counted for the operator, and webhooks that are asked for their oldest delivery.
+pub const JOBS_COUNTED_MAX: i64 = 1_000;
 /// Lease on a claimed job.
 pub const JOB_LEASE_MS: i64 = 60_000;
 /// Attempts of a job. The end of its process counts as an attempt, so the limit exceeds the number of restarts on a bad

@@ -8,6 +8,12 @@ pub const TEST_TOKEN_SECONDS_MAX: i64 = 3_600;
 pub const TEST_TOKEN_TTL_SECONDS_DEFAULT: i64 = 300;
 /// Default duration of a test conversation.
 pub const TEST_TOKEN_DURATION_SECONDS_DEFAULT: i64 = 600;
+/// Conversations that one test link begins, if it may start again: more than a person holds in an hour.
+pub const LINK_STARTS_MAX: i64 = 200;
+/// Conversations of these within [`LINK_STARTS_WINDOW_MS`]: who tries and reloads a page begins fewer.
+pub const LINK_STARTS_WINDOW_MAX: i64 = 10;
+/// See [`LINK_STARTS_WINDOW_MAX`].
+pub const LINK_STARTS_WINDOW_MS: i64 = 60_000;
 /// Size of a WebSocket message; a larger one closes the socket.
 pub const SOCKET_MESSAGE_BYTES_MAX: usize = 32 * 1024;
 /// A client that does not accept a message for this long counts as disconnected.
@@ -83,6 +89,11 @@ pub const SPOKEN_ROW_SAVE_MS: i64 = 2_000;
 pub const LIVE_LOOK_MS: i64 = 500;
 /// How often it writes for them how much of a line was heard.
 pub const WATCHED_HEARD_MS: i64 = 2_000;
+/// How long a start with a test link waits for the end of the conversation that it replaces. After that it goes on: the other
+/// one has been told to end, or its process has died.
+pub const REPLACED_END_MS: i64 = 3_000;
+/// How often it looks meanwhile, at least.
+pub const REPLACED_LOOK_MS: i64 = 500;
 /// Bytes of the latest line that a run in progress shows.
 pub const LAST_LINE_BYTES_MAX: usize = 200;
 /// How often the model is asked early in one turn.

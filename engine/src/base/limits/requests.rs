@@ -22,10 +22,16 @@ pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub const HEAD_READ_MS: u64 = 10_000;
 /// Time in which a host must receive the whole request.
 pub const REQUEST_READ_MS: u64 = 30_000;
-/// Default number of rows per page.
+/// Default number of rows per part of a list.
+pub const LIST_ROWS_DEFAULT: i64 = 1_000;
+/// Default number of rows per page of calls, runs or deliveries.
 pub const PAGE_ROWS_DEFAULT: i64 = 200;
-/// Largest number of rows per page.
+/// Largest number of rows per page or part.
 pub const PAGE_ROWS_MAX: u64 = 1_000;
+/// A stored response that is larger counts among [`LARGE_RESPONSES_STORED_MAX`]. An index has the number, too.
+pub const LARGE_RESPONSE_BYTES: usize = 131_072;
+/// Large responses of a workspace that are stored for a repetition with the same `Idempotency-Key`.
+pub const LARGE_RESPONSES_STORED_MAX: i64 = 500;
 /// Size of all responses that clients have not read yet, in one process.
 pub const RESPONSES_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// A response up to this size takes hardly more memory than its connection, and is not counted.
@@ -42,6 +48,18 @@ pub const CURSOR_CHARS_MAX: u64 = 400;
 pub const MCP_BATCH_MESSAGES_MAX: usize = 50;
 /// Once the replies of such a batch exceed this size, its remaining requests are rejected.
 pub const MCP_BATCH_REPLIES_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Length of an argument of an MCP prompt.
+pub const MCP_PROMPT_ARGUMENT_CHARS_MAX: usize = 2_000;
+/// Assistants, or calls, on one page of the MCP resources.
+pub const MCP_RESOURCES_PER_PAGE: usize = 50;
+/// Pages of calls among the MCP resources: the latest ones. Older calls are read by their ids.
+pub const MCP_RESOURCE_CALL_PAGES_MAX: usize = 4;
+/// Default number of rows per page of an MCP tool.
+pub const MCP_PAGE_ROWS_DEFAULT: i64 = 20;
+/// Runs that an MCP tool which starts many shows of them.
+pub const MCP_STARTED_RUNS_SHOWN: usize = 10;
+/// Larger results of MCP tools say how to ask for less.
+pub const MCP_LARGE_RESULT_BYTES: usize = 64 * 1024;
 /// Largest page number: keeps `page × limit` exact in a float.
 pub const PAGE_MAX: u64 = 1_000_000_000;
 /// Bytes of a long list in one SQL statement.

@@ -23,8 +23,28 @@ pub const RETENTION_WORKSPACES_MAX: usize = 16;
 pub const RETENTION_CHUNKS_MAX: usize = 16;
 /// Calls of one such batch.
 pub const RETENTION_CALLS_MAX: i64 = 50;
+/// Calls that one request deletes by a filter, in batches of [`RETENTION_CALLS_MAX`].
+pub const CALLS_DELETED_AT_ONCE: i64 = 500;
 /// Recordings of one such batch.
 pub const RETENTION_RECORDINGS_MAX: i64 = 200;
+/// Longest time that transcripts can stay in the database before they are archived, in days.
+pub const ARCHIVE_DAYS_MAX: i64 = 3_650;
+/// Calls whose transcripts one batch archives, and the size of these transcripts without the last one.
+pub const ARCHIVE_CALLS_MAX: i64 = 20;
+/// See [`ARCHIVE_CALLS_MAX`].
+pub const ARCHIVE_BYTES_MAX: i64 = 2 * 1024 * 1024;
+/// A shorter transcript stays in the database.
+pub const ARCHIVE_BYTES_MIN: i64 = 256;
+/// Such batches per round of the sweep, of at most as many workspaces.
+pub const ARCHIVE_BATCHES_MAX: usize = 2;
+/// Archived transcripts that one read fetches at a time. A Worker has six connections.
+pub const ARCHIVES_READ_AT_ONCE: usize = 6;
+/// Archived transcripts that one read fetches: a Worker makes 1,000 requests for one of its own.
+pub const ARCHIVES_READ_MAX: usize = 800;
+/// How long after everything was archived the sweep looks again.
+pub const ARCHIVE_PAUSE_MS: i64 = 60 * 60 * 1000;
+/// How long after a call was deleted its archived transcript is removed: no process writes one for so long.
+pub const ARCHIVE_REMOVED_AFTER_MS: i64 = 30 * 60 * 1000;
 /// Pages of the text index that one batch of the sweep merges while words of deleted calls are in it.
 pub const SEARCH_MERGE_PAGES: i64 = 256;
 /// Such batches per round.

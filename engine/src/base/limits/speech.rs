@@ -31,6 +31,8 @@ pub const SPEECH_EVENTS_MAX: usize = 64;
 pub const SPEECH_KEYTERMS_MAX: usize = 100;
 /// Size of all key terms sent to a speech provider: they are part of an address, or of a model's prompt.
 pub const SPEECH_KEYTERMS_BYTES_MAX: usize = 2_000;
+/// What each key term counts beside its text: what stands between two of them.
+pub const SPEECH_KEYTERM_BYTES_MORE: usize = 2;
 /// Audio in one request for a transcript; longer utterances are cut.
 pub const TRANSCRIPTION_MS_MAX: i64 = 30_000;
 /// The last part of such a piece in which the quietest place to cut is looked for.

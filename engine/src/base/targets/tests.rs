@@ -9,7 +9,10 @@ fn is_malformed(text: &str) {
 
 fn is_not_public(text: &str) {
     let result = PublicUrl::parse(text, false);
-    assert!(matches!(result, Err(TargetError::NotPublic(_))), "{text:?} gave {result:?}");
+    assert!(
+        matches!(result, Err(TargetError::NotPublic(_) | TargetError::Insecure(_))),
+        "{text:?} gave {result:?}"
+    );
 }
 
 #[test]

@@ -2,10 +2,8 @@
 
 use crate::base::time::calendar::{day_number, is_date};
 use crate::base::time::digits;
+use crate::base::time::months::MONTHS_SHORT;
 use crate::base::time::rfc3339::{minutes_east, seconds};
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` as milliseconds since 1970; `None` for any other text. As in e-mail, the zone may be an
 /// offset and the day of the week may be missing; it is not checked.
@@ -18,7 +16,7 @@ pub fn from_http_date(text: &str) -> Option<i64> {
     let mut words = date.split_ascii_whitespace();
     let day = words.next().filter(|day| day.len() <= 2).and_then(digits)?;
     let name = words.next()?;
-    let month = (1..).zip(MONTHS).find(|(_, month)| month.eq_ignore_ascii_case(name))?.0;
+    let month = (1..).zip(MONTHS_SHORT).find(|(_, month)| month.eq_ignore_ascii_case(name))?.0;
     let year = words.next().filter(|year| year.len() == 4).and_then(digits)?;
     let seconds = seconds(words.next()?)?;
     let minutes = match words.next()? {

@@ -1,7 +1,7 @@
 //! A moment as the service keeps it.
 use std::ops::{Add, Sub};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::format;
@@ -57,17 +57,17 @@ impl Serialize for Timestamp {
     }
 }
 
-/// A plain string on the wire.
+/// A string on the wire.
 impl JsonSchema for Timestamp {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
+        "Timestamp".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
     }
 }

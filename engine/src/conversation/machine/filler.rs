@@ -139,6 +139,7 @@ mod tests {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            opening_note: String::new(),
             voicemail: None,
             filler: FILLER.into(),
         });
@@ -173,6 +174,6 @@ mod tests {
     }
 
     fn result(id: &str) -> Input {
-        Input::ToolResult { id: id.into(), text: "sent".into(), is_error: false }
+        Input::ToolResult { id: id.into(), text: "sent".into(), is_error: false, mocked: false }
     }
 }

@@ -30,7 +30,7 @@ impl Conversation {
             (1, false) => format!("The key {names} was pressed."),
             (_, false) => format!("The keys {names} were pressed."),
         };
-        self.tool_result(id, text, is_error);
+        self.tool_result(id, text, is_error, false);
     }
 }
 

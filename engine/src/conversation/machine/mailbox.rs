@@ -41,7 +41,7 @@ impl Conversation {
         let held: Vec<_> =
             self.pending.iter().filter(|call| call.is_held).map(|call| call.id.clone()).collect();
         for id in held {
-            self.tool_result(&id, NOT_TRANSFERRED.to_owned(), true);
+            self.tool_result(&id, NOT_TRANSFERRED.to_owned(), true, false);
         }
         self.history.extend(self.held.drain(..).map(|text| Message::User { text }));
     }

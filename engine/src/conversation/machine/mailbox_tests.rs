@@ -112,7 +112,10 @@ fn a_tool_that_runs_is_recorded_and_a_transfer_that_waits_is_not_made() {
         AssistantReply::CallTools { text: String::new(), calls: vec![tool("note"), tool(TRANSFER_TOOL)] };
     call.handle(1_100, Input::AssistantReply { request: 1, reply });
     call.handle(1_200, Input::MachineAnswered { greeting: None });
-    call.handle(1_300, Input::ToolResult { id: "c_t1".into(), text: "noted".into(), is_error: false });
+    call.handle(
+        1_300,
+        Input::ToolResult { id: "c_t1".into(), text: "noted".into(), is_error: false, mocked: false },
+    );
     let results = call.transcript().iter().filter(|row| row.role == ToolResult);
     let results: Vec<_> = results.map(|row| (row.tool_call_id.as_deref().unwrap(), row.is_error)).collect();
     assert_eq!(results, [("c_t2", Some(true)), ("c_t1", Some(false))]);

@@ -119,6 +119,9 @@ pub enum Input {
         text: String,
         /// Whether the tool failed.
         is_error: bool,
+        /// Whether a scenario answered in place of the tool.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        mocked: bool,
     },
     /// Keys of [`Output::PressKeys`] were heard, or the call is over: then it counts after the end, too.
     KeysPressed {
@@ -177,9 +180,9 @@ impl Input {
     /// The input as far as the conversation keeps it.
     pub(in crate::conversation) fn as_kept(&self) -> Cow<'_, Self> {
         match self {
-            Self::ToolResult { id, text, is_error } if text.len() > TOOL_RESULT_BYTES_MAX => {
+            Self::ToolResult { id, text, is_error, mocked } if text.len() > TOOL_RESULT_BYTES_MAX => {
                 let text = truncate_with_note(text.clone(), TOOL_RESULT_BYTES_MAX);
-                Cow::Owned(Self::ToolResult { id: id.clone(), text, is_error: *is_error })
+                Cow::Owned(Self::ToolResult { id: id.clone(), text, is_error: *is_error, mocked: *mocked })
             }
             _ => Cow::Borrowed(self),
         }

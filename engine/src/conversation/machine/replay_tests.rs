@@ -300,6 +300,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        opening_note: String::new(),
         voicemail: Some(Voicemail { action: VoicemailAction::LeaveMessage, message: "Call us back.".into() }),
         filler: "One moment, I am looking.".into(),
     }
@@ -318,5 +319,5 @@ fn tool_calls(request: u64) -> Input {
 }
 
 fn tool_result(id: &str) -> Input {
-    Input::ToolResult { id: id.into(), text: "sent".into(), is_error: false }
+    Input::ToolResult { id: id.into(), text: "sent".into(), is_error: false, mocked: false }
 }

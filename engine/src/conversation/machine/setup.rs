@@ -46,6 +46,9 @@ pub struct ConversationSetup {
     /// What a spoken assistant says when the user waits for a tool; when empty, nothing.
     #[serde(default)]
     pub filler: String,
+    /// What the transcript says first; when empty, nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opening_note: String,
     /// What happens after [`MachineAnswered`](super::Input::MachineAnswered); `None`: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voicemail: Option<Voicemail>,

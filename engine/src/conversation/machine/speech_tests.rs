@@ -93,7 +93,7 @@ fn each_of_several_lines_has_its_own_time_and_cut() {
     let calls = vec![ToolRequest { name: "order".into(), arguments: json!({}) }];
     let reply = AssistantReply::CallTools { text: "One moment please.".into(), calls };
     call.handle(1_100, Input::AssistantReply { request: 1, reply });
-    let result = Input::ToolResult { id: "c_t1".into(), text: "sent".into(), is_error: false };
+    let result = Input::ToolResult { id: "c_t1".into(), text: "sent".into(), is_error: false, mocked: false };
     call.handle(1_200, result);
     let reply = AssistantReply::Say { text: LINE.into() };
     call.handle(1_300, Input::AssistantReply { request: 2, reply });
@@ -195,6 +195,7 @@ pub(super) fn spoken(first_message: &str) -> Conversation {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        opening_note: String::new(),
         voicemail: None,
         filler: "I am looking.".into(),
     });

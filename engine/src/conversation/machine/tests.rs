@@ -459,6 +459,7 @@ fn setup(first_message: &str) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         keys: false,
+        opening_note: String::new(),
         voicemail: None,
         filler: "One moment, I am looking.".into(),
     }
@@ -482,7 +483,7 @@ fn tool_call(request: u64, name: &str, arguments: Value) -> Input {
 }
 
 fn result(id: &str, text: &str) -> Input {
-    Input::ToolResult { id: id.into(), text: text.into(), is_error: false }
+    Input::ToolResult { id: id.into(), text: text.into(), is_error: false, mocked: false }
 }
 
 fn hang_up() -> Input {

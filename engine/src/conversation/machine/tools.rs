@@ -70,7 +70,7 @@ impl Conversation {
         }
         // After all calls: model APIs require all calls of a turn before their results.
         for (id, reason) in rejected {
-            self.tool_result(&id, reason, true);
+            self.tool_result(&id, reason, true, false);
         }
     }
 
@@ -140,7 +140,7 @@ impl Conversation {
         }
     }
 
-    pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool) {
+    pub(super) fn tool_result(&mut self, id: &str, text: String, is_error: bool, mocked: bool) {
         // No machine waits for an answer about a tool.
         let has_ended = self.ended().is_some();
         let is_over = has_ended || self.state == State::Mailbox;
@@ -161,6 +161,7 @@ impl Conversation {
         row.tool_name = Some(name.clone());
         row.tool_call_id = Some(id.clone());
         row.is_error = Some(is_error);
+        row.mocked = mocked;
         if !self.record(row) {
             return;
         }

@@ -126,7 +126,8 @@ fn the_result_of_a_transfer_counts_after_the_end() {
         assert_eq!(sent(&mut call), ["c_t1"]);
         call.handle(2_000, Input::CostLimit);
         let at_the_end = call.offset_ms();
-        let late = |text: &str| Input::ToolResult { id: "c_t1".into(), text: text.into(), is_error };
+        let late =
+            |text: &str| Input::ToolResult { id: "c_t1".into(), text: text.into(), is_error, mocked: false };
         call.handle(call.now_ms(), late(told));
         call.handle(call.now_ms(), late("again"));
         let row = call.transcript().last().unwrap();
@@ -163,6 +164,7 @@ fn setup(is_spoken: bool) -> ConversationSetup {
         still_there: String::new(),
         not_understood: String::new(),
         filler: String::new(),
+        opening_note: String::new(),
         voicemail: None,
     }
 }
@@ -214,5 +216,5 @@ fn to(name: &Value) -> ToolRequest {
 }
 
 fn result(id: &str, is_error: bool) -> Input {
-    Input::ToolResult { id: id.into(), text: "It says so.".into(), is_error }
+    Input::ToolResult { id: id.into(), text: "It says so.".into(), is_error, mocked: false }
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::id_token::{Claims, Key};
 use crate::base::limits::{OPENID_DEADLINE_MS, OPENID_KEPT_MS, OPENID_REPLY_BYTES_MAX};
 use crate::config::OpenIdSettings;
-use crate::ports::{Egress, HttpRequest};
+use crate::ports::{Egress, HttpRequest, Party, PartyKind};
 use crate::services::Services;
 
 /// Why nobody was signed in; the text is for the log.
@@ -169,6 +169,7 @@ fn request(method: &'static str, url: String) -> HttpRequest {
         deadline_ms: OPENID_DEADLINE_MS,
         response_bytes_max: OPENID_REPLY_BYTES_MAX,
         egress: Egress::Operator,
+        party: Party::of_operator(PartyKind::SignIn, "google"),
     }
 }
 

@@ -7,13 +7,13 @@ use crate::dashboard::layout::{self, Call, Strip};
 use crate::dashboard::pages::parts::{
     copy, date, empty, link, list, more, read, shortened, table, text, words,
 };
-use crate::dashboard::pages::settings;
+use crate::dashboard::pages::{ROWS, settings};
 
 /// The log.
 pub const PAGE: Page = Page {
     path: "/dashboard/audit",
     title: "Audit log",
-    reads: &[Read { operation: "list_audit_entries", query: &["limit"], fixed: &[], after: "after" }],
+    reads: &[Read { operation: "list_audit_entries", query: &["limit"], fixed: ROWS, after: "after" }],
     forms: &[],
     render,
 };

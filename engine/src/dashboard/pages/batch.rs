@@ -1,33 +1,27 @@
 //! A batch of runs: how far it is, and what came of each.
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::act;
+use crate::dashboard::pages::again::Again;
 use crate::dashboard::pages::parts::{
     Tone, at, counted, grouped, id, list, name_of, number, pages, read, status, text,
 };
 use crate::dashboard::pages::{choices_of, read_of, runs, simulations};
-
-/// The runs of the batch in this state: only how many.
-const fn count_of(fixed: &'static [(&'static str, &'static str)]) -> Read {
-    Read { operation: "list_simulation_runs", query: &[], fixed, after: "" }
-}
 
 /// The page.
 pub const PAGE: Page = Page {
     path: "/dashboard/simulations/batches/{id}",
     title: "Batch",
     reads: &[
+        read_of("get_simulation_batch"),
         Read {
             operation: "list_simulation_runs",
             query: &["page"],
             fixed: &[("batch_id", "{id}"), ("limit", "100")],
             after: "",
         },
-        count_of(&[("batch_id", "{id}"), ("status", "queued"), ("limit", "1")]),
-        count_of(&[("batch_id", "{id}"), ("status", "running"), ("limit", "1")]),
         choices_of("list_simulations"),
         read_of("list_assistants"),
     ],
@@ -36,38 +30,36 @@ pub const PAGE: Page = Page {
 };
 
 fn render(frame: &Frame, answers: &[Value]) -> Markup {
-    let answer = read(answers, 0);
-    let (rows, count) = (list(answer, "runs"), |n: usize| number(read(answers, n), "pagination/total"));
-    let (total, queued, running) = (count(0), count(1), count(2));
+    let [batch, answer, simulations, assistants] = [0, 1, 2, 3].map(|n| read(answers, n));
+    let rows = list(answer, "runs");
+    let count = |name: &str| number(batch, name);
+    let (total, queued, running) = (count("total"), count("queued"), count("running"));
     let going = queued + running > 0;
-    let done = total - queued - running;
     let batch_id = frame.path.rsplit('/').next().unwrap_or_default();
     // A batch is everything of one assistant. Its name is isolated: it may be written from right to left.
-    let assistant = rows.first().map(|run| name_of(read(answers, 4), text(run, "assistant_id")));
-    let of = assistant.map(|name| format!(" – \u{2068}{name}\u{2069}")).unwrap_or_default();
+    let of = match text(batch, "assistant_id") {
+        "" => String::new(),
+        id => format!(" – \u{2068}{}\u{2069}", name_of(assistants, id)),
+    };
+    // What an inline start was given is stored nowhere as a whole, and the simulations of its assistant are others.
+    let is_stored = rows.iter().any(|run| !text(run, "simulation_id").is_empty());
+    let again = Again::of("start_simulation_batch", batch, ("assistant_id", text(batch, "assistant_id")));
     let strip = Strip {
         title: format!("Batch of {}{of}", counted(total, "run")),
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(
             html! { @if going { (status(Tone::Live, "Running")) } @else { (status(Tone::Quiet, "Ended")) } (id(batch_id)) },
         ),
-        action: rows.first().filter(|_| !going).map(|run| {
-            let again = [("assistant_id", text(run, "assistant_id")), ("mode", text(run, "mode"))];
-            act(
-                frame,
-                "start_simulation_batch",
-                &again,
-                "/dashboard/simulations/batches/{batch_id}",
-                html! { button.primary { "Run all again" } },
-            )
-        }),
-        calls: [Call::of("list_simulation_runs").queried("batch_id", batch_id)]
-            .into_iter()
-            .chain(rows.first().map(|run| {
-                let body = json!({"assistant_id": text(run, "assistant_id"), "mode": text(run, "mode")});
-                Call::of("start_simulation_batch").with(body)
-            }))
-            .collect(),
+        action: (is_stored && !going)
+            .then(|| again.form(frame, "/dashboard/simulations/batches/{batch_id}", "Run all again")),
+        calls: [
+            Call::of("get_simulation_batch").at("id", batch_id),
+            Call::of("list_simulation_runs").queried("batch_id", batch_id),
+            Call::of("delete_simulation_runs").queried("batch_id", batch_id),
+        ]
+        .into_iter()
+        .chain(is_stored.then(|| Call::of("start_simulation_batch").with(again.body())))
+        .collect(),
         ..Strip::default()
     };
     layout::page(
@@ -76,50 +68,26 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         html! {
             section.part data-live[going] {
                 p {
-                    strong { (grouped(done)) " of " (grouped(total)) " done" }
+                    strong { (grouped(total - queued - running)) " of " (grouped(total)) " done" }
                     @if going { " · " (grouped(running)) " running, " (grouped(queued)) " waiting" }
-                    (verdicts(rows, total))
+                    " · " (count("passed")) " passed, " (count("failed")) " failed"
+                    @if count("undecided") > 0 { ", " (count("undecided")) " not decided" }
+                    @if count("errors") > 0 { ", " (count("errors")) " with an error" }
                 }
-                (bar(rows, done, total))
+                (bar(batch, total - queued - running))
             }
             section.part {
-                @if rows.is_empty() { p.dim { "No runs. They were deleted, or there never was such a batch." } }
-                @else {
-                    (runs::rows(frame, rows, read(answers, 3)))
-                    (pages(frame, at(answer, "pagination"), ("run", "runs")))
-                }
+                (runs::rows(frame, rows, simulations))
+                (pages(frame, at(answer, "pagination"), ("run", "runs")))
             }
         },
     )
 }
 
-/// How many passed, how many failed, how many ended in an error and how many were not decided, where the page has all of them.
-fn counts(rows: &[Value], total: i64) -> Option<[i64; 4]> {
-    let count = |is: &dyn Fn(&Value) -> bool| rows.iter().map(|run| i64::from(is(run))).sum();
-    (i64::try_from(rows.len()) == Ok(total)).then(|| {
-        [
-            count(&|run| at(run, "passed") == true),
-            count(&|run| at(run, "passed") == false),
-            count(&|run| text(run, "status") == "error"),
-            count(&|run| text(run, "status") == "completed" && at(run, "passed").is_null()),
-        ]
-    })
-}
-
-fn verdicts(rows: &[Value], total: i64) -> Markup {
-    html! {
-        @if let Some([passed, failed, broken, open]) = counts(rows, total) {
-            " · " (passed) " passed, " (failed) " failed"
-            @if open > 0 { ", " (open) " not decided" }
-            @if broken > 0 { ", " (broken) " with an error" }
-        }
-    }
-}
-
-/// The runs that are done, by what came of them; of a batch of several pages, only that they are done.
-fn bar(rows: &[Value], done: i64, total: i64) -> Markup {
-    let [passed, failed, broken, _] = counts(rows, total).unwrap_or_default();
-    let undecided = done - passed - failed - broken;
+/// The runs that are done, by what came of them.
+fn bar(batch: &Value, done: i64) -> Markup {
+    let [total, passed, failed, broken, undecided] =
+        ["total", "passed", "failed", "errors", "undecided"].map(|name| number(batch, name));
     let parts = [("f-good", passed), ("f-bad", failed + broken), ("f-quiet", undecided)];
     let mut x = 0;
     let parts = parts.map(|(class, count)| {

@@ -67,7 +67,10 @@ fn render(frame: &Frame, answers: &[Value]) -> Markup {
         .any(|name| !matches!(*name, "sort" | "order" | "page" | "limit") && !asked(frame, name).is_empty());
     let strip = Strip {
         title: "Calls".to_owned(),
-        calls: vec![Call::of("list_calls").asked(frame, NAMES)],
+        calls: vec![
+            Call::of("list_calls").asked(frame, NAMES),
+            Call::of("delete_calls").queried("date_to", "2026-01-31"),
+        ],
         ..Strip::default()
     };
     layout::page(

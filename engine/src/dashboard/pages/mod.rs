@@ -1,4 +1,5 @@
 //! The pages: pure functions from the API's answers to HTML.
+mod again;
 mod assistants;
 mod audit;
 mod batch;
@@ -88,9 +89,12 @@ const fn read_of(operation: &'static str) -> Read {
     Read { operation, query: &[], fixed: &[], after: "" }
 }
 
+/// Rows of a list on a page: fewer than a part can have, so that a page stays light.
+const ROWS: &[(&str, &str)] = &[("limit", "200")];
+
 /// A list in parts, with [`parts::more`] below it.
 const fn list_of(operation: &'static str, after: &'static str) -> Read {
-    Read { operation, query: &[], fixed: &[], after }
+    Read { operation, query: &[], fixed: ROWS, after }
 }
 
 /// A list to choose from: as much as one part can have.

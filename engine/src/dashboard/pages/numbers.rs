@@ -66,6 +66,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
             .then(|| html! { a.button.primary href="/dashboard/numbers/bind" { "Bind number" } }),
         calls: vec![
             Call::of("list_numbers"),
+            Call::of("get_number").at("number", number),
             Call::of("unbind_number").at("number", number),
             Call::of("create_outbound_call")
                 .with(json!({"assistant_id": assistant_id, "from": number, "to": "+14155550123"})),

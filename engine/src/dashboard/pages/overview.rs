@@ -302,7 +302,7 @@ fn failed(
                 td.fit { (status(Tone::Bad, if text(run, "status") == "error" { "Run error" } else { "Run failed" })) }
                 @let why = match runs::why(run) { "" => "An evaluation failed.", why => why };
                 td.wrap title=(why) {
-                    a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                    a.name href=(link("/dashboard/simulations/runs", text(run, "id"))) dir="auto" { (runs::name(simulations, run)) }
                     span.two dir="auto" { (why) }
                 }
                 (assistant(run))

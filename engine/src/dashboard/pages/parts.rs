@@ -137,13 +137,11 @@ pub fn percent(part: i64, whole: i64) -> i64 {
 
 /// `18 Nov`: a day in a chart.
 pub fn day(ms: i64) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let date = time::format(ms);
     let part = |range: std::ops::Range<usize>| {
         date.get(range).and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(1)
     };
-    format!("{} {}", part(8..10), MONTHS.get(part(5..7) - 1).copied().unwrap_or_default())
+    format!("{} {}", part(8..10), time::MONTHS_SHORT.get(part(5..7) - 1).copied().unwrap_or_default())
 }
 
 /// `12,345`.

@@ -1,11 +1,14 @@
 //! One run of a simulation, with the turn that failed; two runs side by side.
-use maud::{Markup, html};
-use serde_json::{Value, json};
+use std::borrow::Cow;
 
-use crate::base::limits::PAGE_ROWS_DEFAULT;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::base::limits::LIST_ROWS_DEFAULT;
 use crate::dashboard::frame::{Frame, Page, Read};
 use crate::dashboard::layout::{self, Call, Strip};
-use crate::dashboard::pages::form::{act, destroy};
+use crate::dashboard::pages::again::Again;
+use crate::dashboard::pages::form::destroy;
 use crate::dashboard::pages::parts::{
     Tone, at, counted, date, facts, id, link, list, moment, name_of, number, read, section, status, table,
     text, to_the_second, when, words,
@@ -67,10 +70,15 @@ pub fn verdict(run: &Value) -> Markup {
     }
 }
 
-/// Whether the simulation can be run: it is listed, or not all are.
-fn is_there(simulations: &Value, id: &str) -> bool {
-    let all = list(simulations, "");
-    all.iter().any(|one| text(one, "id") == id) || all.len() as i64 >= PAGE_ROWS_DEFAULT
+/// Whether a resource is still there: it is listed, or not all are.
+fn is_there(resources: &Value, id: &str) -> bool {
+    let all = list(resources, "");
+    all.iter().any(|one| text(one, "id") == id) || all.len() as i64 >= LIST_ROWS_DEFAULT
+}
+
+/// Whether the run's call was deleted, and with it the variables that would start the run again.
+fn is_emptied(run: &Value) -> bool {
+    text(run, "status") == "completed" && text(run, "call_id").is_empty()
 }
 
 /// Why a run did not pass, in a line; empty if it did, or is not over.
@@ -89,7 +97,7 @@ pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
         html! { @for run in runs {
             tr {
                 td.fit { a.name href=(link(BASE, text(run, "id"))) { (when(frame, began(run))) } }
-                td.cap.long dir="auto" { (name_of(simulations, text(run, "simulation_id"))) }
+                td.cap.long dir="auto" { (name(simulations, run)) }
                 td.fit { (verdict(run)) }
                 td.wrap.wide dir="auto" { @match why(run) { "" => span.dim { (text(run, "last_line")) }, why => (why) } }
                 td.num.fit.wide { (number(run, "turns")) }
@@ -99,34 +107,69 @@ pub fn rows(frame: &Frame, runs: &[Value], simulations: &Value) -> Markup {
     )
 }
 
+/// The name of the simulation that was run.
+pub fn name<'a>(simulations: &'a Value, run: &'a Value) -> Cow<'a, str> {
+    match text(run, "simulation_id") {
+        "" => "Inline run".into(),
+        id => name_of(simulations, id),
+    }
+}
+
+/// The same in full: an inline run is called by its persona and its scenario, isolated, since they may be written from right to left.
+fn title(simulations: &Value, run: &Value) -> String {
+    let name = name(simulations, run);
+    match (text(run, "simulation_id"), text(run, "simulation_name")) {
+        ("", given) if !given.is_empty() => format!("{name} – \u{2068}{given}\u{2069}"),
+        _ => name.into_owned(),
+    }
+}
+
+/// Whether the assistant was given with the start of an inline run, and is stored nowhere.
+fn has_given_assistant(assistants: &Value, run: &Value) -> bool {
+    text(run, "simulation_id").is_empty() && !is_there(assistants, text(run, "assistant_id"))
+}
+
+/// The name of who spoke for the assistant: one that was given with the start has none here.
+fn speaker<'a>(assistants: &'a Value, run: &'a Value) -> Cow<'a, str> {
+    match has_given_assistant(assistants, run) {
+        true => "Assistant".into(),
+        false => name_of(assistants, text(run, "assistant_id")),
+    }
+}
+
 fn one(frame: &Frame, answers: &[Value]) -> Markup {
     let (run, assistants, simulations) = (read(answers, 0), read(answers, 1), read(answers, 2));
     let run_id = text(run, "id");
-    let assistant = name_of(assistants, text(run, "assistant_id"));
+    let assistant = speaker(assistants, run);
     let simulation_id = text(run, "simulation_id");
     let seed = number(run, "seed").to_string();
+    let snapshot = at(run, "snapshot").as_str();
     let evaluations = list(run, "evaluations");
-    let rows = list(run, "transcript");
+    let rows = list(run, "call/transcript");
     let failing: Vec<Mark> =
         evaluations.iter().filter(|one| at(one, "passed") == false).map(|one| mark(one, rows)).collect();
-    let again = [("id", simulation_id), ("mode", text(run, "mode")), ("seed", seed.as_str())];
+    let is_inline = simulation_id.is_empty();
+    let again = Again::of("start_simulation_run", run, ("id", simulation_id));
     let strip = Strip {
-        title: name_of(simulations, simulation_id).into_owned(),
+        title: title(simulations, run),
         back: Some((simulations::BASE, "Simulations")),
         beside: Some(html! { (verdict(run)) (id(run_id)) }),
         action: Some(html! {
-            @if !is_going(run) && is_there(simulations, simulation_id) {
-                (act(frame, "start_simulation_run", &again, "/dashboard/simulations/runs/{id}", html! { button.primary { "Run again, same seed" } }))
+            @if !is_going(run) && !is_inline && !is_emptied(run) && is_there(simulations, simulation_id) {
+                (again.form(frame, "/dashboard/simulations/runs/{id}", "Run again, same seed"))
             }
         }),
         calls: vec![
             Call::of("get_simulation_run").at("id", run_id),
             Call::of("follow_simulation_run").at("id", run_id),
-            Call::of("start_simulation_run")
-                .at("id", simulation_id)
-                .with(json!({"mode": text(run, "mode"), "seed": number(run, "seed")})),
             Call::of("delete_simulation_run").at("id", run_id),
-        ],
+        ]
+        .into_iter()
+        .chain(
+            (!is_inline).then(|| Call::of("start_simulation_run").at("id", simulation_id).with(again.body())),
+        )
+        .chain(snapshot.map(|hash| Call::of("get_snapshot").at("hash", hash)))
+        .collect(),
         ..Strip::default()
     };
     layout::page(
@@ -152,10 +195,11 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
                         ("Mode", html! { (simulations::mode(run)) }),
                         ("Turns", html! { (number(run, "turns")) }),
                         ("Batch", html! { @if text(run, "batch_id").is_empty() { span.none { "–" } } @else { a href=(link("/dashboard/simulations/batches", text(run, "batch_id"))) { "Open the batch" } } }),
-                        ("Scenario", made_of(simulations, simulation_id, "scenario_id", "/dashboard/simulations/scenarios")),
-                        ("Caller", made_of(simulations, simulation_id, "persona_id", "/dashboard/simulations/personas")),
+                        ("Scenario", made_of(simulations, run, "scenario_id", "/dashboard/simulations/scenarios")),
+                        ("Caller", made_of(simulations, run, "persona_id", "/dashboard/simulations/personas")),
+                        ("Snapshot", html! { @match snapshot { Some(hash) => code title=(hash) { (hash.get(..12).unwrap_or(hash)) }, None => span.none { "–" } } }),
                         ("Seed", html! { (id(&seed)) }),
-                        ("Assistant", html! { a href=(link("/dashboard/assistants", text(run, "assistant_id"))) dir="auto" { (assistant) } " revision " (number(run, "assistant_revision")) }),
+                        ("Assistant", tested(run, assistants)),
                         ("Cost", html! { (simulations::cost(run)) }),
                     ])))
                     @if !text(run, "call_id").is_empty() { p { a href=(link("/dashboard/calls", text(run, "call_id"))) { "Open the call" } } }
@@ -170,13 +214,30 @@ fn one(frame: &Frame, answers: &[Value]) -> Markup {
     )
 }
 
+/// What is said of a part of an inline run: it is stored nowhere else.
+const GIVEN: &str = "given with the start";
+
 /// The way to what the simulation is made of, as long as there is one.
-fn made_of(simulations: &Value, simulation_id: &str, part: &str, base: &str) -> Markup {
+fn made_of(simulations: &Value, run: &Value, part: &str, base: &str) -> Markup {
+    let simulation_id = text(run, "simulation_id");
     let simulation = list(simulations, "").iter().find(|one| text(one, "id") == simulation_id);
     html! {
         @match simulation {
             Some(simulation) => a href=(link(base, text(simulation, part))) { "Open the " (if part == "persona_id" { "persona" } else { "scenario" }) },
-            None => span.none { "deleted" },
+            None => span.none { (if simulation_id.is_empty() { GIVEN } else { "deleted" }) },
+        }
+    }
+}
+
+/// The assistant under test. That of an inline run need not be stored, and then it has no page.
+fn tested(run: &Value, assistants: &Value) -> Markup {
+    let (id, revision) = (text(run, "assistant_id"), number(run, "assistant_revision"));
+    html! {
+        @if has_given_assistant(assistants, run) { span.none { (GIVEN) } }
+        @else {
+            a href=(link("/dashboard/assistants", id)) dir="auto" { (name_of(assistants, id)) }
+            // No stored assistant has the revision 0.
+            @if revision == 0 { ", changed for this run" } @else { " revision " (revision) }
         }
     }
 }
@@ -259,10 +320,18 @@ fn tool(name: &str) -> Markup {
     html! { @if name == "*" { "any tool" } @else { code { (name) } } }
 }
 
-/// Other runs of the simulation, to compare with.
+/// Other runs of the simulation, to compare with. Inline runs have none: they go together if they were started together, or
+/// with the same.
 fn others(run: &Value, runs: &[Value]) -> Markup {
+    let has_same =
+        |other: &Value, name: &str| !text(run, name).is_empty() && text(other, name) == text(run, name);
+    let is_inline = |run: &Value| text(run, "simulation_id").is_empty();
     let same = |other: &&Value| {
-        text(other, "simulation_id") == text(run, "simulation_id") && text(other, "id") != text(run, "id")
+        let together = match is_inline(run) {
+            true => is_inline(other) && (has_same(other, "batch_id") || has_same(other, "snapshot")),
+            false => has_same(other, "simulation_id"),
+        };
+        together && text(other, "id") != text(run, "id")
     };
     let others: Vec<&Value> = runs.iter().filter(same).take(5).collect();
     html! {
@@ -289,7 +358,7 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
         calls: sides.iter().map(|run| Call::of("get_simulation_run").at("id", text(run, "id"))).collect(),
         ..Strip::default()
     };
-    let both = || list(sides[0], "transcript").iter().zip(list(sides[1], "transcript"));
+    let both = || list(sides[0], "call/transcript").iter().zip(list(sides[1], "call/transcript"));
     let apart = both().position(|(one, other)| text(one, "text") != text(other, "text"));
     layout::page(
         frame,
@@ -302,12 +371,12 @@ fn compare(frame: &Frame, answers: &[Value]) -> Markup {
             (section("Evaluations", side_by_side(sides)))
             div.half {
                 @for (run, name) in sides.into_iter().zip(SIDES) {
-                    @let assistant = name_of(assistants, text(run, "assistant_id"));
+                    @let assistant = speaker(assistants, run);
                     @let first = apart.map(|row| Mark { index: i64::try_from(row).unwrap_or_default(), decides: true, told: html! {} });
                     section.part {
                         div.row { h2 { a href=(link(BASE, text(run, "id"))) { (name) } } (verdict(run)) }
                         p.help { (to_the_second(began(run))) " · revision " (number(run, "assistant_revision")) " · seed " (number(run, "seed")) " · " (counted(number(run, "turns"), "turn")) " · " (simulations::cost(run)) }
-                        (timeline::transcript(list(run, "transcript"), &assistant, first.as_slice()))
+                        (timeline::transcript(list(run, "call/transcript"), &assistant, first.as_slice()))
                     }
                 }
             }
@@ -352,7 +421,7 @@ fn decided_in(run: &Value, one: &Value) -> Markup {
         (decision(one))
         span.two dir="auto" { (text(one, "reason"))
             @if let Some(row) = at(one, "matched_index").as_i64() {
-                " " a href={ (link(BASE, text(run, "id"))) "#row-" (row) } { (place(list(run, "transcript"), row)) }
+                " " a href={ (link(BASE, text(run, "id"))) "#row-" (row) } { (place(list(run, "call/transcript"), row)) }
             }
         }
     }

@@ -44,6 +44,10 @@ fn fields(form: &Form<'_>) -> Markup {
         (form.field("evaluations"))
         (form.field("judge_model"))
         (form.field("judge_votes"))
+        details.raw open[form.has_problem("tool_mocks")] {
+            summary { "Answers in place of tools" }
+            (form.field("tool_mocks"))
+        }
         details.raw open[form.has_problem("conditions")] {
             summary { "Conditions of the line" }
             fieldset.group {

@@ -9,14 +9,14 @@ use crate::dashboard::pages::parts::{
     asked, at, counted, empty, link, list, money, more, name_of, number, pages, read, table, text, when,
     words,
 };
-use crate::dashboard::pages::{choices_of, list_of, matrix, read_of, runs};
+use crate::dashboard::pages::{ROWS, choices_of, list_of, matrix, read_of, runs};
 
 /// Simulations, runs, scenarios and personas.
 pub const LIST: Page = Page {
     path: "/dashboard/simulations",
     title: "Simulations",
     reads: &[
-        Read { operation: "list_simulations", query: &["assistant_id"], fixed: &[], after: "after" },
+        Read { operation: "list_simulations", query: &["assistant_id"], fixed: ROWS, after: "after" },
         Read {
             operation: "list_simulation_runs",
             query: &["assistant_id", "status", "batch_id", "page"],
@@ -67,6 +67,14 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
             Call::of("list_simulation_personas"),
             Call::of("start_simulation_run").at("id", one).with(json!({"mode": "chat"})),
             Call::of("start_simulation_batch").with(json!({"assistant_id": assistant_id, "mode": "chat"})),
+            Call::of("start_inline_simulation").with(json!({
+                "assistant_id": assistant_id,
+                "persona": {"system_prompt": "You are in a hurry."},
+                "scenario": {
+                    "instructions": "Ask when they open on Sunday.",
+                    "evaluations": [{"kind": "transcript", "role": "assistant", "includes": "Sunday"}],
+                },
+            })),
             Call::of("get_simulation").at("id", one),
             Call::of("update_simulation").at("id", one).with(json!({"name": "Sunday opening"})),
             Call::of("delete_simulation").at("id", one),

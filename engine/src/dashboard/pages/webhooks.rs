@@ -79,7 +79,7 @@ fn all(frame: &Frame, answers: &[Value]) -> Markup {
         title: "Webhooks".to_owned(),
         action: (!webhooks.is_empty())
             .then(|| html! { a.button.primary href="/dashboard/webhooks/new" { "Create webhook" } }),
-        calls: vec![Call::of("list_webhooks")],
+        calls: vec![Call::of("list_webhooks"), Call::of("list_events")],
         ..Strip::default()
     };
     layout::page(

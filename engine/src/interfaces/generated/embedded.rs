@@ -35,9 +35,9 @@ impl Embedded {
         Ok(format!("{before}{}{after}", Value::from(base_url)))
     }
 
-    /// The same for inspection, without a base URL.
-    pub fn openapi_value(&self) -> Result<Value, Fault> {
-        serde_json::from_str(&self.openapi("")?).map_err(|_| broken())
+    /// The same for inspection.
+    pub fn openapi_value(&self, base_url: &str) -> Result<Value, Fault> {
+        serde_json::from_str(&self.openapi(base_url)?).map_err(|_| broken())
     }
 
     /// The tool list.

@@ -37,7 +37,7 @@ pub(crate) fn begin<U>(
     upgrade: Option<U>,
 ) -> Admission<U> {
     join_repeated(&mut head.headers);
-    let trace = RequestTrace::new(api.services().new_id(), head.method.clone(), head.uri.clone());
+    let trace = RequestTrace::new(&api, &head, peer);
     let pending = Pending { api, head, peer, trace };
     match upgrade {
         Some(upgrade) if handshake::wants_socket(&pending.head) => {
@@ -151,9 +151,7 @@ impl BodyFailure {
             Self::NoRoom => {
                 let message =
                     "Too many large bodies are arriving at once. Send this request again in a second.";
-                let mut error = Error::new(Code::Unavailable, message);
-                error.retry_after_s = Some(1);
-                error
+                Error::unavailable(message, 1)
             }
         }
     }

@@ -1,11 +1,11 @@
-//! The response and the log record of a request.
-use std::borrow::Cow;
-use std::fmt;
+//! The response to a request.
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::ready;
+use http::request::Parts;
 use http::{Method, Response, StatusCode, Uri};
 
 use crate::base::error::{Code, Error};
@@ -14,8 +14,10 @@ use crate::base::ids::{Id, Ids, RequestId};
 use crate::base::limits::{BLOB_PIECE_BYTES, HEAD_BYTES_MAX};
 use crate::base::response::{Incident, Note, error_response, finish, with_incident};
 use crate::interfaces::api::Api;
-use crate::interfaces::host::response_budget::{self, Recipient, ResponseBudget};
-use crate::live::telephony::without_token;
+use crate::interfaces::host::log_record::{Answered, LogRecord};
+use crate::interfaces::host::response_budget::{self, BodyMemory, Recipient, ResponseBudget};
+use crate::interfaces::host::routes;
+use crate::operations::auth;
 use crate::operations::following::Follower;
 use crate::ports::blobs::{self, BlobError, Slice};
 use crate::ports::{Blobs, BoxStream, Clock, Incoming, Random};
@@ -46,7 +48,7 @@ impl FinalResponse {
 
     /// The response to a head that was not read to its end, so that its method and path are unknown.
     pub(crate) fn large_head(request_id: RequestId) -> Self {
-        let trace = RequestTrace::new(request_id, Method::default(), Uri::from_static("*"));
+        let trace = RequestTrace::unread(request_id, Method::default(), Uri::from_static("*"));
         let message =
             format!("The head of the request has more than {HEAD_BYTES_MAX} bytes or 100 fields. Send less.");
         trace.refuse(&Error::new(Code::HeadTooLarge, message), None)
@@ -62,7 +64,7 @@ impl FinalResponse {
     ) -> Self {
         let request_id =
             Ids::default().generate(RequestId::PREFIX, clock.now_ms(), |bytes| random.fill(bytes));
-        let trace = RequestTrace::new(RequestId::from_stored(request_id), head.0, head.1);
+        let trace = RequestTrace::unread(RequestId::from_stored(request_id), head.0, head.1);
         let message = format!("This service is not set up yet ({name}). Its log says what is missing.");
         trace.refuse(&Error::new(Code::Unavailable, message), Some(detail))
     }
@@ -133,14 +135,36 @@ impl EventsResponse {
 /// Identifies a request in responses and in the log. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RequestTrace {
-    request_id: RequestId,
-    method: Method,
-    uri: Uri,
+    pub(super) request_id: RequestId,
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) route: &'static str,
+    pub(super) key_last_four: Option<[u8; 4]>,
+    pub(super) address: Option<IpAddr>,
 }
 
 impl RequestTrace {
-    pub(crate) fn new(request_id: RequestId, method: Method, uri: Uri) -> Self {
-        Self { request_id, method, uri }
+    /// Of a request of which nothing else is known.
+    fn unread(request_id: RequestId, method: Method, uri: Uri) -> Self {
+        Self { request_id, method, uri, route: routes::OTHER, key_last_four: None, address: None }
+    }
+
+    /// Of a request with this head.
+    pub(super) fn new(api: &Api, head: &Parts, peer: Option<IpAddr>) -> Self {
+        let trusted = &api.services().config().trusted_proxies;
+        Self {
+            request_id: api.services().new_id(),
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            route: routes::route(api, head.uri.path()),
+            key_last_four: auth::key_last_four(&head.headers),
+            address: Some(auth::client_address(&head.headers, peer, trusted)),
+        }
+    }
+
+    /// The log record of a request that became a WebSocket.
+    pub fn upgraded(self) -> LogRecord {
+        LogRecord::new(self, StatusCode::SWITCHING_PROTOCOLS, Answered::default(), None, None)
     }
 
     pub(crate) fn request_id(&self) -> &RequestId {
@@ -165,10 +189,11 @@ impl RequestTrace {
     /// Adds the headers of every response.
     pub(crate) fn complete(self, mut response: Response<Bytes>) -> FinalResponse {
         finish(&mut response, &self.request_id);
-        let incident = response.extensions_mut().remove::<Incident>().map(|Incident(detail)| detail);
-        let Self { request_id, method, uri } = self;
-        let note = response.extensions_mut().remove::<Note>().map(|Note(note)| note);
-        let record = LogRecord { request_id, method, uri, status: response.status(), incident, note };
+        let extensions = response.extensions_mut();
+        let incident = extensions.remove::<Incident>().map(|Incident(detail)| detail);
+        let note = extensions.remove::<Note>().map(|Note(note)| note);
+        let answered = extensions.remove::<Answered>().unwrap_or_default();
+        let record = LogRecord::new(self, response.status(), answered, incident, note);
         FinalResponse { response, record }
     }
 
@@ -196,73 +221,24 @@ impl RequestTrace {
         let address = || api.client_address(incoming);
         let share = match api.responses().take(&mut response, bytes, address) {
             Ok(share) => share,
-            Err(error) => return PreparedResponse::Complete(self.refuse(&error, None)),
+            Err(error) => {
+                let mut refusal = error_response(&error, &self.request_id);
+                std::mem::swap(refusal.extensions_mut(), response.extensions_mut());
+                return PreparedResponse::Complete(self.complete(refusal));
+            }
         };
         match slice {
             None => {
-                let response = response.map(|body| response_budget::holding(body, share));
+                if let Some(memory) = share.map(BodyMemory::of) {
+                    response.extensions_mut().insert(memory.clone());
+                    response = response.map(|body| memory.hold(body));
+                }
                 PreparedResponse::Complete(self.complete(response))
             }
             Some(slice) => {
                 let blobs = api.services().ports().blobs.clone();
                 PreparedResponse::Blob(BlobResponse { response, slice, trace: self, blobs, share })
             }
-        }
-    }
-}
-
-/// The log record of a request, without keys, tokens, queries and bodies.
-#[derive(Debug, Clone)]
-pub struct LogRecord {
-    request_id: RequestId,
-    method: Method,
-    uri: Uri,
-    status: StatusCode,
-    incident: Option<String>,
-    note: Option<String>,
-}
-
-impl LogRecord {
-    /// The id, which the client also receives.
-    pub fn request_id(&self) -> &str {
-        &self.request_id
-    }
-
-    /// The method of the request.
-    pub fn method(&self) -> &Method {
-        &self.method
-    }
-
-    /// The path, without a token.
-    pub fn path(&self) -> Cow<'_, str> {
-        without_token(self.uri.path())
-    }
-
-    /// The status of the response.
-    pub fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    /// What the operator has to know, if anything. Log it in any case.
-    pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
-    }
-
-    /// The internal error, if any. Log a record with one as an error, and others for debugging.
-    pub fn incident(&self) -> Option<&str> {
-        self.incident.as_deref()
-    }
-}
-
-impl fmt::Display for LogRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { request_id, method, status, .. } = self;
-        let (path, status) = (self.path(), status.as_u16());
-        match &self.incident {
-            Some(detail) => {
-                write!(f, "a request failed on our side: {request_id} {method} {path} {status}: {detail}")
-            }
-            None => write!(f, "{request_id} {method} {path} {status}"),
         }
     }
 }

@@ -2,14 +2,16 @@
 //! workspace, and without a valid key each address, takes its part of one [`SharedPool`] and returns it as the response
 //! is sent or its connection breaks.
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
 
-use crate::base::error::{Code, Error};
+use crate::base::error::Error;
 use crate::base::fair_pool::{FairPool, Share, SharedPool};
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{RESPONSE_SMALL_BYTES, RESPONSES_BYTES_MAX};
+use crate::interfaces::host::log_record::Answered;
 use crate::operations::context::Context;
 
 /// Who a response is for.
@@ -20,17 +22,11 @@ pub(crate) enum Recipient {
     Address(IpAddr),
 }
 
-/// An extension of a response: who it is for, and whether the request has changed something.
-#[derive(Debug, Clone)]
-struct Answered {
-    workspace: Option<WorkspaceId>,
-    has_written: bool,
-}
-
 /// Says for whom the request was answered.
 pub(crate) fn answered(response: &mut Response<Bytes>, context: &Context) {
     let workspace = context.workspace_id().ok().cloned();
-    response.extensions_mut().insert(Answered { workspace, has_written: context.has_written() });
+    let (operation, has_written) = (context.operation(), context.has_written());
+    response.extensions_mut().insert(Answered { workspace, operation, has_written });
 }
 
 /// The memory for all responses of this process. Cheap to clone.
@@ -52,12 +48,12 @@ impl ResponseBudget {
         bytes: u64,
         address: impl FnOnce() -> IpAddr,
     ) -> Result<Option<Share<Recipient>>, Error> {
-        let answered = response.extensions_mut().remove::<Answered>();
+        let answered = response.extensions().get::<Answered>();
         if bytes <= RESPONSE_SMALL_BYTES {
             return Ok(None);
         }
-        let has_written = answered.as_ref().is_some_and(|answered| answered.has_written);
-        let recipient = match answered.and_then(|answered| answered.workspace) {
+        let has_written = answered.is_some_and(|answered| answered.has_written);
+        let recipient = match answered.and_then(|answered| answered.workspace.clone()) {
             Some(workspace) => Recipient::Workspace(workspace),
             None => Recipient::Address(address()),
         };
@@ -74,7 +70,7 @@ impl ResponseBudget {
 impl ResponseBudget {
     /// Says for whom `response` was answered, for the pieces of its body.
     pub(crate) fn recipient(response: &mut Response<Bytes>, address: impl FnOnce() -> IpAddr) -> Recipient {
-        match response.extensions_mut().remove::<Answered>().and_then(|answered| answered.workspace) {
+        match response.extensions().get::<Answered>().and_then(|answered| answered.workspace.clone()) {
             Some(workspace) => Recipient::Workspace(workspace),
             None => Recipient::Address(address()),
         }
@@ -93,9 +89,7 @@ impl ResponseBudget {
 fn refusal() -> Error {
     let message = "Too many responses wait to be read. Read the responses to your other requests, or ask for fewer \
         rows (`limit`), then try again.";
-    let mut error = Error::new(Code::Unavailable, message);
-    error.retry_after_s = Some(1);
-    error
+    Error::unavailable(message, 1)
 }
 
 /// The memory that a body takes. What the service keeps anyway (the documents) takes none.
@@ -106,14 +100,33 @@ pub(crate) fn memory_of(body: &Bytes) -> u64 {
 /// The body, which returns the share when it is dropped.
 pub(crate) fn holding(body: Bytes, share: Option<Share<Recipient>>) -> Bytes {
     match share {
-        Some(share) => Bytes::from_owner(Held { body, _share: share }),
+        Some(share) => BodyMemory::of(share).hold(body),
         None => body,
+    }
+}
+
+/// The memory of a response's body: an extension of the response, for a host that sends another body in its place.
+#[derive(Debug, Clone)]
+pub struct BodyMemory {
+    _share: Arc<Share<Recipient>>,
+}
+
+impl BodyMemory {
+    /// The memory of this share.
+    pub(crate) fn of(share: Share<Recipient>) -> Self {
+        Self { _share: Arc::new(share) }
+    }
+
+    /// The body, which returns the memory when it is dropped.
+    #[must_use]
+    pub fn hold(&self, body: Bytes) -> Bytes {
+        Bytes::from_owner(Held { body, _memory: self.clone() })
     }
 }
 
 struct Held {
     body: Bytes,
-    _share: Share<Recipient>,
+    _memory: BodyMemory,
 }
 
 impl AsRef<[u8]> for Held {
@@ -125,13 +138,14 @@ impl AsRef<[u8]> for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::error::Code;
 
     const LARGE: u64 = 4 * 1024 * 1024;
 
     fn response(workspace: &str, has_written: bool) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
         let workspace = Some(crate::base::ids::Id::from_stored(workspace));
-        response.extensions_mut().insert(Answered { workspace, has_written });
+        response.extensions_mut().insert(Answered { workspace, operation: None, has_written });
         response
     }
 

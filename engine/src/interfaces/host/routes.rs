@@ -1,13 +1,14 @@
 //! Which part of the service answers a request.
 use bytes::Bytes;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::base::ids::RequestId;
 use crate::base::response::{
     empty_response, error_response, json_response, method_not_allowed, with_incident,
 };
 use crate::interfaces::api::Api;
-use crate::interfaces::{docs, home, mcp, mounted, rest};
+use crate::interfaces::host::metrics;
+use crate::interfaces::{Document, docs, home, mcp, mounted, range, rest};
 use crate::live::{self, telephony};
 use crate::ports::{Incoming, NotWritable};
 use crate::storage::fault::Fault;
@@ -23,10 +24,16 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         "/favicon.ico" => Some(empty_response(StatusCode::NO_CONTENT)),
         "/healthz" => Some(health(api).await),
         "/readyz" => Some(ready(api).await),
+        "/metrics" => metrics::respond(api, incoming, now_ms, request_id).await,
         "/openapi.json" => {
-            Some(document(|text| json_response(200, text), api.interfaces().openapi(), request_id))
+            let respond = |text| json_response(200, text);
+            Some(document(incoming, respond, api.interfaces().openapi(), request_id))
         }
-        "/docs" => Some(document(docs::page, api.interfaces().docs(), request_id)),
+        "/openapi-3.0.json" => {
+            let respond = |text| json_response(200, text);
+            Some(document(incoming, respond, api.interfaces().openapi_3_0(), request_id))
+        }
+        "/docs" => Some(document(incoming, docs::page, api.interfaces().docs(), request_id)),
         live::PAGE_PATH => Some(live::page::response(services.config())),
         live::WORKLETS_PATH => Some(live::page::worklets()),
         _ => None,
@@ -40,6 +47,9 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     if path == live::SOCKET_PATH {
         return live::handshake::without_upgrade(services, incoming, now_ms, request_id).await;
     }
+    if path == live::RESTART_PATH {
+        return live::restart::respond(services, incoming, now_ms, request_id).await;
+    }
     if path.starts_with(telephony::PATH) {
         return telephony::callbacks::handle(services, incoming, request_id).await;
     }
@@ -52,15 +62,59 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     rest::handle(api, incoming, now_ms, request_id).await
 }
 
+/// The route of a path that belongs to nothing.
+pub(super) const OTHER: &str = "other";
+
+/// The route of a path, for the log and for counting: one of a fixed list, whatever is asked for.
+pub(super) fn route(api: &Api, path: &str) -> &'static str {
+    const FIXED: [&str; 14] = [
+        "/",
+        "/favicon.ico",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/openapi-3.0.json",
+        "/docs",
+        "/mcp",
+        live::PAGE_PATH,
+        live::WORKLETS_PATH,
+        live::SOCKET_PATH,
+        live::RESTART_PATH,
+        mounted::DASHBOARD_PATH,
+    ];
+    if let Some(fixed) = FIXED.iter().find(|fixed| **fixed == path) {
+        return fixed;
+    }
+    if path.starts_with(telephony::PATH) {
+        return telephony::PATH;
+    }
+    if mounted::is_dashboard(path) {
+        return mounted::DASHBOARD_PATH;
+    }
+    api.interfaces().router.pattern(path).unwrap_or(OTHER)
+}
+
+/// A document that anybody may read: whoever has it already is told so in a few bytes.
 fn document(
+    incoming: &Incoming,
     respond: impl FnOnce(Bytes) -> Response<Bytes>,
-    text: Result<Bytes, Fault>,
+    document: Result<&Document, Fault>,
     request_id: &RequestId,
 ) -> Response<Bytes> {
-    match text {
-        Ok(text) => respond(text),
-        Err(fault) => fault.into_response(request_id),
-    }
+    let Document { text, etag } = match document {
+        Ok(document) => document,
+        Err(fault) => return fault.into_response(request_id),
+    };
+    let opaque = etag.to_str().unwrap_or_default().trim_start_matches("W/");
+    let mut response = match range::has_already(incoming.request.headers(), opaque) {
+        true => empty_response(StatusCode::NOT_MODIFIED),
+        false => respond(text.clone()),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, etag.clone());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 /// The service is up when its storage answers.
@@ -75,9 +129,15 @@ async fn health(api: &Api) -> Response<Bytes> {
     }
 }
 
-/// The service is ready when its storage takes writes. A full disk is no reason to restart it: reads and deletes work.
+/// The service is ready when its storage takes writes, and it does not stop. A full disk is no reason to restart it: reads
+/// and deletes work.
 async fn ready(api: &Api) -> Response<Bytes> {
-    match api.services().ports().database.takes_writes().await {
+    let services = api.services();
+    let ready = match services.stopping().has_begun() {
+        true => Err(NotWritable { reason: "the service stops", detail: "the service stops".to_owned() }),
+        false => services.ports().database.takes_writes().await,
+    };
+    match ready {
         Ok(()) => json_response(200, Bytes::from_static(br#"{"status":"ready"}"#)),
         Err(NotWritable { reason, detail }) => {
             let body = serde_json::json!({"status": "unavailable", "reason": reason});

@@ -7,6 +7,7 @@ use crate::base::ids::RequestId;
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch::{self, Answer, Raw};
+use crate::interfaces::mcp::less;
 use crate::interfaces::mcp::message::{self, Refusal};
 use crate::operations;
 use crate::operations::context::Context;
@@ -19,8 +20,10 @@ pub struct ToolResult {
     body: String,
     is_error: bool,
     replayed: bool,
-    /// The argument that continues a list.
-    next_after: Option<String>,
+    /// What continues a list: the argument `after`.
+    next: Option<String>,
+    /// How to ask for less, where that is much, and for the rest.
+    advice: Option<String>,
 }
 
 /// Calls a tool. `refused` is what is wrong with the document as a whole. The outer error is a wrong key or a failure
@@ -50,12 +53,29 @@ pub async fn call(
         }
         Some(_) => return Ok(Err(not_an_object())),
     };
+    let mut ways = None;
     let outcome = match refused.map_or_else(|| raw(operation, arguments), Err) {
-        Ok(raw) => dispatch::dispatch(api, context, operation, raw).await,
+        Ok(mut raw) => {
+            let query = api.interfaces().schemas(operation)?.query.as_ref();
+            less::fill_in(query, &mut raw.query);
+            ways = less::ways(query, &raw.query);
+            dispatch::dispatch(api, context, operation, raw).await
+        }
         Err(error) => dispatch::authenticate(context).await.and_then(|_| Err(error.into())),
     };
     let fault = match outcome {
-        Ok(answer) => return Ok(Ok(ToolResult::of(answer))),
+        Ok(mut answer) => {
+            let shorter = answer.body.as_deref().zip(operation.shorter);
+            let mut note = None;
+            if let Some(shortened) = shorter.and_then(|(body, shorter)| shorter(body)) {
+                answer.body = Some(shortened.body);
+                note = shortened.note.map(|note| json!({"note": note}).to_string());
+            }
+            let result = ToolResult::of(answer);
+            let advice =
+                note.or_else(|| less::advice(result.body.len(), ways.as_deref(), result.next.is_some()));
+            return Ok(Ok(ToolResult { advice, ..result }));
+        }
         Err(fault) => fault,
     };
     let (error, incident) = fault.split();
@@ -65,7 +85,7 @@ pub async fn call(
     // Any other error is the tool's result: an HTTP error would make clients drop the connection.
     context.incident = context.incident.take().or(incident);
     let body = error.to_json(request_id).to_string();
-    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed, next_after: None }))
+    Ok(Ok(ToolResult { body, is_error: true, replayed: error.replayed, next: None, advice: None }))
 }
 
 fn not_an_object() -> Refusal {
@@ -74,7 +94,8 @@ fn not_an_object() -> Refusal {
 
 /// Sorts arguments into path, query, body and the reserved ones.
 fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Result<Raw, Error> {
-    if operation.spends() && arguments.remove("confirm") != Some(Value::Bool(true)) {
+    let is_confirmed = operation.spends() && arguments.remove("confirm") == Some(Value::Bool(true));
+    if operation.spends() && !is_confirmed && !is_trial(&arguments) {
         let message = "This can incur usage. Ask the user, then call again with `confirm: true` (a boolean).";
         return Err(Error::new(Code::ConfirmationRequired, message));
     }
@@ -135,25 +156,35 @@ fn raw(operation: &'static Operation, mut arguments: Map<String, Value>) -> Resu
     Ok(Raw { path, query, body, if_revision, idempotency_key, after_event: 0, strictness, problems })
 }
 
+/// Whether nothing will be started, only checked. A tool that knows no such argument refuses it.
+fn is_trial(arguments: &Map<String, Value>) -> bool {
+    match arguments.get("dry_run") {
+        Some(Value::Bool(is_trial)) => *is_trial,
+        Some(Value::String(text)) => text == "true",
+        _ => false,
+    }
+}
+
 impl ToolResult {
     fn of(answer: Answer) -> Self {
         let body = answer.body.unwrap_or_else(|| "{}".to_owned());
         // The other lists say in their bodies how many pages there are.
-        let next_after = answer.next.filter(|next| next.parameter == "after").map(|next| next.value);
-        Self { body, is_error: false, replayed: answer.replayed, next_after }
+        let next = answer.next.filter(|next| next.parameter == "after").map(|next| next.value);
+        Self { body, is_error: false, replayed: answer.replayed, next, advice: None }
     }
 
-    /// As a JSON-RPC result: the exact REST JSON as text, and the same as structured content
+    /// As a JSON-RPC result: the REST JSON as text, and the same as structured content
     /// (lists wrapped, since clients take only objects). Where a list continues is beside its items, and
-    /// in a second text for clients that show only texts. `modern` is the metadata of revision 2026-07-28.
+    /// in a second text for clients that show only texts; advice is the last text. `modern` is the metadata of revision 2026-07-28.
     pub fn text(&self, modern: Option<&Value>) -> String {
         let mut result = Map::new();
         if modern.is_some() {
             result.insert("resultType".to_owned(), "complete".into());
         }
         let mut content = vec![json!({"type": "text", "text": self.body})];
-        let next = self.next_after.as_ref().map(|after| json!({"next_after": after}).to_string());
+        let next = self.next.as_ref().map(|next| json!({ "next": next }).to_string());
         content.extend(next.as_ref().map(|next| json!({"type": "text", "text": next})));
+        content.extend(self.advice.as_ref().map(|advice| json!({"type": "text", "text": advice})));
         result.insert("content".to_owned(), content.into());
         result.insert("isError".to_owned(), self.is_error.into());
         let mut meta = modern.cloned();

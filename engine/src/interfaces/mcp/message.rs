@@ -16,6 +16,8 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 /// The request failed, or its key is not valid any more.
 pub const INTERNAL_ERROR: i64 = -32603;
+/// No such resource. Revision 2026-07-28 says [`INVALID_PARAMS`].
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// A header contradicts the body (2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
 /// An unsupported protocol version (2026-07-28).
@@ -49,6 +51,13 @@ impl Refusal {
     /// For a message of a batch that failed as a whole request would; `data` is the REST error.
     pub fn failed(error: &Error, request_id: &RequestId) -> Self {
         Self::new(INTERNAL_ERROR, error.message.to_string()).with_data(error.to_json(request_id))
+    }
+
+    /// With the code of revision 2026-07-28.
+    #[must_use]
+    pub fn modern(self) -> Self {
+        let code = if self.code == RESOURCE_NOT_FOUND { INVALID_PARAMS } else { self.code };
+        Self { code, ..self }
     }
 
     /// As a reply to the request with this id.

@@ -9,9 +9,10 @@ use crate::base::error::Error;
 use crate::base::ids::RequestId;
 use crate::interfaces::api::Api;
 use crate::interfaces::dispatch;
+use crate::interfaces::mcp::features::Scope;
 use crate::interfaces::mcp::message::{self, Refusal, Request};
 use crate::interfaces::mcp::{
-    INSTRUCTIONS, LEGACY_VERSIONS, MODERN_VERSIONS, Reply, call, result_reply, server_info, tools,
+    LEGACY_VERSIONS, MODERN_VERSIONS, Reply, call, features, instructions, result_reply, server_info, tools,
 };
 use crate::operations::context::Context;
 use crate::storage::fault::Fault;
@@ -68,6 +69,13 @@ pub async fn answer(
             }
         },
         method => {
+            if let Some(result) = features::answer(api, context, &request, request_id).await? {
+                dispatch::authenticate(context).await?;
+                return Ok(match result {
+                    Ok((result, scope)) => result_reply(id, &complete(result, scope).to_string()),
+                    Err(refusal) => refusal.modern().reply(200, id),
+                });
+            }
             dispatch::authenticate(context).await?;
             Ok(match method {
                 "server/discover" => result_reply(id, &discover().to_string()),
@@ -81,12 +89,25 @@ pub async fn answer(
     }
 }
 
+/// A result with what this revision adds. What a workspace has may change at any time.
+fn complete(mut result: Value, scope: Scope) -> Value {
+    let (ttl_ms, name) = match scope {
+        Scope::Public => (LIST_TTL_MS, "public"),
+        Scope::Private => (0, "private"),
+    };
+    result["resultType"] = "complete".into();
+    result["ttlMs"] = ttl_ms.into();
+    result["cacheScope"] = name.into();
+    result["_meta"] = result_meta();
+    result
+}
+
 fn discover() -> Value {
     json!({
         "resultType": "complete",
         "supportedVersions": supported(),
-        "capabilities": {"tools": {}},
-        "instructions": INSTRUCTIONS,
+        "capabilities": features::capabilities(),
+        "instructions": instructions::INSTRUCTIONS,
         "ttlMs": LIST_TTL_MS,
         "cacheScope": "public",
         "_meta": result_meta(),

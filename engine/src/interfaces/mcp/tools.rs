@@ -1,5 +1,7 @@
 //! `tools/list`: every operation but downloads as a tool.
 #[cfg(not(target_arch = "wasm32"))]
+mod brief;
+#[cfg(not(target_arch = "wasm32"))]
 mod derive;
 
 use serde_json::{Value, json};
@@ -36,9 +38,9 @@ impl Tools {
     }
 }
 
-/// All tools are on one page, so every cursor is invalid.
+/// For a list that has one page, so that every cursor is invalid.
 pub fn refuse_cursor(params: &Value) -> Option<Refusal> {
     params
         .get("cursor")
-        .map(|_| Refusal::new(message::INVALID_PARAMS, "Unknown cursor: the tool list has one page."))
+        .map(|_| Refusal::new(message::INVALID_PARAMS, "Unknown cursor: this list has one page."))
 }

@@ -17,6 +17,7 @@ use crate::live::tool_calls::{CommittedCall, ToolAnswer, ToolCall, ToolCaller};
 use crate::models::{AnalysisTurn, Analyst, FailureCode, RULES_MODEL, rules};
 use crate::ports::statement::Statement;
 use crate::services::Services;
+use crate::simulation::tool_mocks::Mocking;
 use crate::simulation::{
     HeldConversation, Input, Output, SimulatedAssistant, Simulation, SimulationFailure, SimulationPart,
     SimulationResult, SimulationSetup, VoiceLine, VoiceSetup,
@@ -49,6 +50,7 @@ pub struct Drive<'a> {
     job: &'a Job,
     started: &'a Started,
     tools: ToolCaller<'a>,
+    mocking: Mocking<'a>,
     simulation: Simulation,
     journal: Journal,
     assistant: Cost,
@@ -87,6 +89,7 @@ impl<'a> Drive<'a> {
             job,
             started,
             tools: ToolCaller::new(services, &started.assistant, &started.call),
+            mocking: Mocking::new(Some(&started.simulation.tool_mocks)),
             simulation: Simulation::new(setup(started)),
             journal,
             assistant: Cost::default(),
@@ -195,7 +198,10 @@ impl<'a> Drive<'a> {
                 Output::AskCaller => return Next::Ask(SimulationPart::Caller),
                 Output::AskAssistant => return Next::Ask(SimulationPart::Assistant),
                 Output::AskJudge => return Next::Ask(SimulationPart::Judge),
-                Output::CallTool { id, name, arguments } => calls.push(ToolCall { id, name, arguments }),
+                Output::CallTool { id, name, arguments } => {
+                    let mocked = self.mocking.answer(self.simulation.conversation().transcript(), &id);
+                    calls.push(ToolCall { id, name, arguments, mocked });
+                }
                 Output::Done { result } => return Next::End(Ok(result)),
                 Output::Failed { failure } => return Next::End(Err(failure)),
             }
@@ -214,9 +220,19 @@ impl<'a> Drive<'a> {
             return Ok(());
         }
         self.before_asking(model).await?;
-        let left_microusd = self.cost_limit().left_microusd(self.total);
-        let (input, cost) = match models.ask(part, &self.simulation, left_microusd).await {
+        let first_microusd = match part {
+            // It has heard the whole conversation.
+            SimulationPart::Judge => 0,
+            SimulationPart::Caller | SimulationPart::Assistant => {
+                self.started.first_answer_microusd(&self.services.config().catalog)
+            }
+        };
+        let allowance = self.cost_limit().allowance(self.total, first_microusd);
+        let (input, cost) = match models.ask(part, &self.simulation, allowance).await {
             Some(Asked { answer: Ok(input), cost }) => (input, cost),
+            Some(Asked { answer: Err(failure), cost }) if failure.code == FailureCode::CostLimit => {
+                (Input::CostLimit, cost)
+            }
             Some(Asked { answer: Err(failure), cost }) => {
                 self.failure = Some((failure.code, failure.fault));
                 (Input::ModelFailed { reason: failure.message }, cost)
@@ -257,8 +273,13 @@ impl<'a> Drive<'a> {
         }
         self.has_waited = true;
         let calls = self.checkpoint(self.tools.slowest_ms(&calls), calls).await?;
-        for ToolAnswer { id, text, is_error } in join_all(calls.into_iter().map(CommittedCall::make)).await {
-            self.record_input(Input::ToolResult { id, text, is_error }, Cost::default());
+        let mut answers = join_all(calls.into_iter().map(CommittedCall::make)).await;
+        // They were called together: in virtual time, the fastest answers first.
+        answers.sort_by_key(|answer| answer.delay_ms);
+        let mut passed_ms = 0;
+        for ToolAnswer { id, text, is_error, mocked, delay_ms } in answers {
+            let after_ms = delay_ms - std::mem::replace(&mut passed_ms, delay_ms);
+            self.record_input(Input::ToolResult { id, text, is_error, mocked, after_ms }, Cost::default());
         }
         // The results are stored before anything follows from them.
         self.checkpoint(0, Vec::new()).await?;
@@ -354,9 +375,9 @@ impl<'a> Drive<'a> {
             return Ok((by_rule(), Cost::default()));
         }
         self.before_asking(model).await?;
-        let left_microusd = self.cost_limit().left_microusd(self.total);
+        let allowance = self.cost_limit().allowance(self.total, 0);
         let answer = match Analyst::new(&self.services.config().catalog, model) {
-            Ok(analyst) => analyst.analyse(self.services.ports(), &turn, left_microusd).await,
+            Ok(analyst) => analyst.analyse(self.services.ports(), &turn, allowance).await,
             Err(failure) => Err(failure),
         };
         let Asked { answer, cost: spent } = Asked::from(answer);
@@ -369,12 +390,12 @@ impl<'a> Drive<'a> {
 }
 
 fn setup(started: &Started) -> SimulationSetup {
-    let Started { assistant, simulation, .. } = started;
+    let Started { assistant, texts, simulation, .. } = started;
     SimulationSetup {
         run_id: started.run.id.clone(),
         assistant: SimulatedAssistant {
-            instructions: assistant.instructions.clone(),
-            first_message: assistant.first_message.clone(),
+            instructions: texts.instructions.clone(),
+            first_message: texts.first_message.clone(),
             knowledge: assistant.knowledge.clone(),
             tools: assistant.specs().clone(),
             has_transfers: !assistant.transfers.is_empty(),

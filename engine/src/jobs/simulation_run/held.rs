@@ -32,15 +32,22 @@ pub(super) async fn hold(
     services.write([job.guard(), call_journal::open(&call.workspace_id, &call.id)]).await?;
     let simulation = &started.simulation;
     let model_name = simulation.caller_model.as_deref().unwrap_or(&started.assistant.model);
-    let model = &CallerModel::new(&services.config().catalog, model_name, &simulation.scenario);
+    let model =
+        &CallerModel::new(&services.config().catalog, model_name, &simulation.persona, &simulation.scenario);
     let seed = started.seed.unsigned_abs();
     let costs = Arc::new(RunCosts::default());
     let rehearsal = Rehearsal {
         call: call.clone(),
         lease: JobLease::of_run(job, &call.id),
         assistant: started.assistant.clone(),
+        texts: started.texts.clone(),
         admission: started.admission.clone(),
-        run: RunOfSession { id: started.run.id.clone(), seed, costs: costs.clone() },
+        run: RunOfSession {
+            id: started.run.id.clone(),
+            seed,
+            costs: costs.clone(),
+            mocks: Arc::new(simulation.tool_mocks.clone()),
+        },
         caller: CallerOfRun {
             model_name,
             model,

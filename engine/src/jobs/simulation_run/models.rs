@@ -2,7 +2,7 @@
 use super::Started;
 use crate::live::asking::{Asked, Model, ask_assistant};
 use crate::models::realtime::Realtime;
-use crate::models::{AssistantModel, CallerModel, JudgeModel};
+use crate::models::{Allowance, AssistantModel, CallerModel, JudgeModel};
 use crate::services::Services;
 use crate::simulation::callers_phone::RATE;
 use crate::simulation::{Input, Simulation, SimulationPart};
@@ -28,11 +28,11 @@ impl<'a> Models<'a> {
         let judge = simulation.judge_model.as_deref().unwrap_or(&assistant.model);
         let spoken = Some(assistant).filter(|_| started.is_voice());
         let realtime = spoken.and_then(|assistant| {
-            services.config().realtime_of(assistant, &assistant.instructions, assistant.specs())
+            services.config().realtime_of(assistant, &started.texts.instructions, assistant.specs())
         });
         Self {
             services,
-            caller: (caller, CallerModel::new(catalog, caller, &simulation.scenario)),
+            caller: (caller, CallerModel::new(catalog, caller, &simulation.persona, &simulation.scenario)),
             assistant: (&assistant.model, assistant.model()),
             realtime: realtime.map(|settings| Realtime::new(&settings, RATE)),
             judge: (judge, JudgeModel::new(catalog, judge)),
@@ -53,13 +53,13 @@ impl<'a> Models<'a> {
         &mut self,
         part: SimulationPart,
         simulation: &Simulation,
-        left_microusd: i64,
+        allowance: Allowance,
     ) -> Option<Asked<Input>> {
         let ports = self.services.ports();
         Some(match part {
             SimulationPart::Caller => {
                 let answer = match &self.caller.1 {
-                    Ok(caller) => caller.reply(ports, &simulation.caller_turn(), left_microusd).await,
+                    Ok(caller) => caller.reply(ports, &simulation.caller_turn(), allowance).await,
                     Err(failure) => Err(failure.clone()),
                 };
                 Asked::from(answer).map(|reply| Input::CallerReply { reply })
@@ -73,14 +73,14 @@ impl<'a> Models<'a> {
                         // It costs nothing.
                         Asked { answer: answer.await, cost: Cost::default() }
                     }
-                    None => ask_assistant(self.services, self.assistant.1, &turn, left_microusd, None).await,
+                    None => ask_assistant(self.services, self.assistant.1, &turn, allowance, None).await,
                 };
                 asked.map(|reply| Input::AssistantReply { reply })
             }
             SimulationPart::Judge => {
                 let question = simulation.judge_question()?;
                 let answer = match &mut self.judge.1 {
-                    Ok(judge) => judge.rule(ports, &question.turn(), left_microusd).await,
+                    Ok(judge) => judge.rule(ports, &question.turn(), allowance).await,
                     Err(failure) => Err(failure.clone()),
                 };
                 Asked::from(answer).map(|ruling| Input::Verdict { ruling })

@@ -42,7 +42,8 @@ pub async fn open_call(
     if let Some(reservation) = reservation {
         batch.extend(spending::reserve(services, &job.workspace_id, &new.id, now_ms, reservation));
     }
-    batch.emit(services, &job.workspace_id, subscribers, EventKind::CallStarted, now_ms, || {
+    let about = EventKind::CallStarted.of_call(&new.id);
+    batch.emit(services, &job.workspace_id, subscribers, about, now_ms, || {
         Ok(json!({"call": Call::of(new, None, None)?}))
     })?;
     batch.write(services).await?;
@@ -121,9 +122,8 @@ pub async fn end_run(
     end_call(services, &mut batch, end)?;
     // The call's costs do not include the simulated caller and the judge.
     batch.extend(spending::add(&job.workspace_id, now_ms, total.microusd - call_microusd));
-    batch.emit(services, &job.workspace_id, &subscribers, EventKind::CallAnalyzed, now_ms, || {
-        Ok(json!({"call": &call}))
-    })?;
+    let about = EventKind::CallAnalyzed.of_call(&new.id);
+    batch.emit(services, &job.workspace_id, &subscribers, about, now_ms, || Ok(json!({"call": &call})))?;
 
     let mut run = started.run.clone();
     run.status = if has_failed { RunStatus::Error } else { RunStatus::Completed };
@@ -153,8 +153,9 @@ pub async fn end_run(
     batch.push(update.in_workspace(&job.workspace_id));
     batch.push(drive.delete_journal());
     let kind = if has_failed { EventKind::SimulationRunError } else { EventKind::SimulationRunCompleted };
-    batch.emit(services, &job.workspace_id, &subscribers, kind, now_ms, || {
-        Ok(json!({"run": RunDetail::of(run, &result.evaluations, Some(call))?}))
+    let about = kind.of_run(&started.run.id, Some(&new.id));
+    batch.emit(services, &job.workspace_id, &subscribers, about, now_ms, || {
+        Ok(json!({"run": RunDetail::of(run, started.simulation.name.clone(), new.variables.clone(), &result.evaluations, Some(call))?}))
     })?;
     batch.finish(job);
     batch.write(services).await?;
@@ -167,11 +168,13 @@ pub fn new_call(
     run_id: &RunId,
     id: CallId,
     assistant: &AssistantSnapshot,
+    snapshot: Option<String>,
     started_at_ms: i64,
 ) -> NewCall {
     let at = Timestamp::from_ms(started_at_ms);
     NewCall {
         simulation_run_id: Some(run_id.clone()),
+        snapshot,
         ..NewCall::without_telephone(job.workspace_id.clone(), id, Source::Simulation, assistant, at)
     }
 }

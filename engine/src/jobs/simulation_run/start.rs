@@ -48,9 +48,8 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
     let may_cost = speech_may_cost || models().any(|model| catalog.may_cost(model));
     // However little the run may cost, it gets an answer: many runs that may cost next to nothing would pass the limit by
     // an answer each.
-    let request_bytes = started.assistant.request_bytes();
-    let one_answer = models().map(|model| catalog.answer_may_cost_microusd(model, request_bytes)).max();
-    match budget.grant(if may_cost { wanted.max(one_answer.unwrap_or(0)) } else { 0 }) {
+    let one_answer = started.first_answer_microusd(catalog);
+    match budget.grant(if may_cost { wanted.max(one_answer) } else { 0 }) {
         Grant::Free => {
             record::open_call(services, job, started, wanted, None).await?;
             Ok(Some(wanted))
@@ -111,8 +110,9 @@ async fn refuse(services: &Services, job: &Job, started: &Started, why: Error) -
     let mut batch =
         Batch::from([update.in_workspace(&job.workspace_id), spending::wake_waiting(&job.workspace_id)]);
     let (subscribers, kind) = (&started.subscribers, EventKind::SimulationRunError);
-    batch.emit(services, &job.workspace_id, subscribers, kind, now.ms(), || {
-        Ok(json!({"run": RunDetail::of(run, &[], None)?}))
+    let about = kind.of_run(&started.run.id, None);
+    batch.emit(services, &job.workspace_id, subscribers, about, now.ms(), || {
+        Ok(json!({"run": RunDetail::of(run, started.simulation.name.clone(), started.call.variables.clone(), &[], None)?}))
     })?;
     batch.finish(job);
     batch.write(services).await?;

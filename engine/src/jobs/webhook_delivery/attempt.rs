@@ -8,7 +8,7 @@ use crate::base::limits::{
 };
 use crate::base::targets::PublicUrl;
 use crate::base::time::Timestamp;
-use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
+use crate::ports::{Egress, HttpError, HttpReply, HttpRequest, Party, PartyKind};
 use crate::services::Services;
 use crate::storage::signing::{SecretOwner, Signed};
 
@@ -137,6 +137,7 @@ fn request(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> R
         deadline_ms: DELIVERY_DEADLINE_MS,
         response_bytes_max: DELIVERY_RESPONSE_BYTES_MAX,
         egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
+        party: Party::of_workspace(PartyKind::Webhook, &receiver.workspace_id),
     })
 }
 

@@ -321,6 +321,7 @@ impl Default for Call {
             still_there: String::new(),
             not_understood: String::new(),
             keys: false,
+            opening_note: String::new(),
             voicemail: None,
             filler: String::new(),
         };

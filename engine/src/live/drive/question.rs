@@ -2,6 +2,7 @@
 use futures_util::FutureExt as _;
 
 use super::Drive;
+use crate::base::limits::LIVE_COST_MICROUSD_MAX;
 use crate::conversation::{AssistantReply, AssistantTurn, Input, Message};
 use crate::live::asking::{Asked, ask_assistant, cost_of_dropped};
 use crate::live::session::LiveSession;
@@ -57,14 +58,14 @@ impl<'a> Drive<'a> {
             return Question { answer: Box::pin(asked), written };
         }
         let limit = self.cost_limit();
-        let left_microusd = limit.left_microusd(self.spent);
+        let allowance = limit.allowance(self.spent, LIVE_COST_MICROUSD_MAX);
         let written = Written::default();
         // Only what is spoken can be used before it is complete.
         let speaks = session.is_spoken.then(|| written.clone());
         let answer = Box::pin(async move {
             let turn = turn_of(session, &history, seed);
             let model = session.assistant.model();
-            ask_assistant(&session.services, model, &turn, left_microusd, speaks.as_ref()).await
+            ask_assistant(&session.services, model, &turn, allowance, speaks.as_ref()).await
         });
         Question { answer, written }
     }
@@ -73,7 +74,7 @@ impl<'a> Drive<'a> {
 /// The model's input with this history.
 pub(super) fn turn_of<'a>(session: &'a LiveSession, history: &'a [Message], seed: u64) -> AssistantTurn<'a> {
     AssistantTurn {
-        instructions: &session.instructions,
+        instructions: &session.texts.instructions,
         knowledge: &session.assistant.knowledge,
         tools: session.tools(),
         history,

@@ -4,13 +4,14 @@ use crate::base::limits::{
     LIVE_LEASE_EXTEND_MS, LIVE_LOOK_MS, SPOKEN_ROW_SAVE_MS, SPOKEN_SAVE_MS, WATCHED_HEARD_MS,
 };
 use crate::conversation::transcript::TranscriptRow;
+use crate::conversation::{EndedReason, Input};
 use crate::live::peer::Peer;
 use crate::live::session::LiveSession;
 use crate::live::telephony::leg::Leg;
 use crate::live::tool_calls::{CommittedCall, ToolCall};
 use crate::live::{call_inputs, call_journal};
 use crate::ports::Told;
-use crate::ports::statement::Statement;
+use crate::ports::statement::{Rows, Statement};
 use crate::speech::turn_times::TurnTimes;
 use crate::storage::fault::Fault;
 
@@ -79,16 +80,33 @@ impl<'a> Drive<'a> {
         statements.extend(self.inputs_to_store());
         statements.extend(self.progress_of_run());
         statements.extend(self.recording.take_uncounted());
-        let leg = session.on_phone.then(|| Leg::select(&call.workspace_id, &call.id));
-        let committed = self.tools.commit(statements, calls, leg).await?;
+        // What others have written about the call: of a telephone call the leg, of a conversation in a browser its end.
+        let look = match session.on_phone {
+            true => Some(Leg::select(workspace_id, id)),
+            false if session.run.is_none() => Some(call_journal::replaced(workspace_id, id)),
+            false => None,
+        };
+        let committed = self.tools.commit(statements, calls, look).await?;
         self.home.has_written();
         self.inputs.stored();
         self.saved_rows = self.conversation.transcript().len();
         self.saved_turns = turns;
         self.saved_at_ms = now_ms;
         self.save_at_ms = now_ms + save_pause_ms(session);
-        self.apply_leg(Leg::first(committed.rows.first())?);
+        match session.on_phone {
+            true => self.apply_leg(Leg::first(committed.rows.first())?),
+            false => self.apply_replaced(committed.rows.first()),
+        }
         Ok(committed.calls)
+    }
+
+    /// Ends a conversation whose person has begun another one with the same link.
+    fn apply_replaced(&mut self, replaced: Option<&Rows>) {
+        if replaced.is_none_or(Rows::is_empty) || self.conversation.ended().is_some() {
+            return;
+        }
+        self.note("The link was started again, which ended this conversation".to_owned());
+        self.handle(Input::Stop { reason: EndedReason::UserHungUp });
     }
 
     /// The rows from `from`. Those of lines being spoken have what was heard, and say that they are in progress.

@@ -45,7 +45,16 @@ impl<'a> Drive<'a> {
                     self.handed_to = call.arguments["name"].as_str().unwrap_or_default().to_owned();
                     self.transferring = Some(self.hand_over(call));
                 }
-                false => self.calling.push(Box::pin(async move { Done::Tool(call.make().await) })),
+                false => {
+                    let clock = &self.session.services.ports().clock;
+                    self.calling.push(Box::pin(async move {
+                        let answer = call.make().await;
+                        if answer.delay_ms > 0 {
+                            clock.sleep(answer.delay_ms.unsigned_abs()).await;
+                        }
+                        Done::Tool(answer)
+                    }));
+                }
             }
         }
     }
@@ -125,7 +134,11 @@ impl<'a> Drive<'a> {
             Some(_) => self.conversation.now_ms(),
             None => self.now_ms(),
         };
-        self.inputs.handle(&mut self.conversation, at_ms, Input::ToolResult { id, text, is_error });
+        self.inputs.handle(
+            &mut self.conversation,
+            at_ms,
+            Input::ToolResult { id, text, is_error, mocked: false },
+        );
         self.line_taken = match transferred {
             Transferred::Accepted | Transferred::Rings => Some(EndedReason::Transferred),
             Transferred::Rejected(_) | Transferred::NotAsked(_) => None,
@@ -266,7 +279,7 @@ impl<'a> Drive<'a> {
         self.returns = leg.facts.returns;
         self.line_taken = None;
         let text = told(&self.handed_to, leg.facts.untaken);
-        self.handle(Input::ToolResult { id, text, is_error: true });
+        self.handle(Input::ToolResult { id, text, is_error: true, mocked: false });
         Ok(())
     }
 }

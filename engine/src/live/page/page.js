@@ -21,6 +21,7 @@
   };
   const LINK = {
     token_used: "This link was used. It opens one conversation: ask the person who sent it for a new one.",
+    over: "The conversation of this page is over. To begin another one, start again.",
     token_expired: "This link has expired. Ask the person who sent it for a new one.",
     invalid_token: "This link is not complete, or was changed. Open it exactly as it was sent.",
   };
@@ -41,9 +42,18 @@
     media_lost: "The audio was lost.",
     aborted: "The service stopped the conversation.",
   };
+  // Why a socket was closed in the middle, by its code.
+  const CLOSED = {
+    1001: "The service was stopped. What was said until then is in the record.",
+    1006: "The connection was lost. Check your network.",
+    1008: "The service ended the conversation, because too much came at once.",
+    1009: "The service ended the conversation, because a message was too large.",
+    1011: "The service has an internal error. What was said until then is in the record.",
+  };
   // Beside the page, wherever the service is; the token stays in the query.
   const address = new URL("voice-test/socket" + location.search, new URL(".", location.href));
   const script = new URL("voice-test/audio.js", new URL(".", location.href));
+  const restart = new URL("voice-test/restart" + location.search, new URL(".", location.href));
   const NOTICE = {
     service: "The assistant speaks with its own voice. Your microphone goes to this service and the assistant's speech recognition. The conversation may be recorded.",
     browser: "Uses your browser's speech recognition, which may send audio to its vendor, and your browser's voices. Headphones work best.",
@@ -64,7 +74,19 @@
   // The line that answers what was typed; of a spoken turn, the service says how long it took.
   let answer = null;
   const rows = new Map();
+  let restartable = false;
 
+  const named = (name) => {
+    at("title").textContent = "Talk to " + name;
+    document.title = name + " · Sidetone";
+    at("thinking").querySelector("span").textContent = name;
+  };
+  const thinking = (yes) => {
+    show("thinking", yes);
+    if (yes) at("thinking").scrollIntoView({ block: "nearest" });
+    if (yes) at("speaking").textContent = "thinking";
+    else if (at("speaking").textContent === "thinking") at("speaking").textContent = "listening";
+  };
   const line = (kind, who, text) => {
     const item = document.createElement("li");
     item.className = kind;
@@ -110,7 +132,8 @@
     // A service that speaks says itself what was said.
     if (!voice) line("user", "You", text);
     send({ type: "user_text", text });
-    if (aloud) at("speaking").textContent = "thinking";
+    // A service that speaks tells when it has understood.
+    if (!voice) thinking(true);
   };
 
   const mouth = newMouth({
@@ -190,8 +213,7 @@
     at("call").textContent = message.call.id;
     // The dashboard shows the page in a frame, and a link to the call beside it.
     if (parent !== self) parent.postMessage({ call_id: message.call.id }, location.origin);
-    at("title").textContent = "Talk to " + message.assistant_name;
-    document.title = message.assistant_name + " · Sidetone";
+    named(message.assistant_name);
     show("callid", true);
     mouth.language(message.language);
     ear.language = message.language;
@@ -212,18 +234,23 @@
     ear.stop();
     if (voice) { voice.clear(); voice.end(); }
     interim("");
+    thinking(false);
     state(kind, word);
     status(text);
+    // Where the eye is: below what was said last.
+    if (at("lines").childElementCount) at("thinking").after(at("told"));
+    show("again", restartable);
     for (const id of ["say", "end", "talk", "type", "left"]) show(id, false);
     at("hearing").textContent = "not connected";
     if (!mouth.speaking()) at("speaking").textContent = "not connected";
     release();
     if (!mouth.speaking()) trace.stop();
-    at("state").focus();
+    at(restartable ? "again" : "state").focus();
   };
   const received = {
     call_started: begin,
     assistant_text: (message) => {
+      thinking(false);
       const row = line("assistant", "Assistant", message.text);
       rows.set(message.index, row);
       if (voice) { answer = row; return; }
@@ -233,7 +260,7 @@
       if (heardWords) mouth.cut();
     },
     user_words: (message) => { interim(message.text); },
-    user_text: (message) => { line("user", "You", message.text); at("speaking").textContent = "thinking"; },
+    user_text: (message) => { line("user", "You", message.text); thinking(true); },
     line_cut: (message) => { const row = rows.get(message.index); if (row) cutRow(row, message.heard); },
     turn: (message) => {
       saidAt = 0;
@@ -244,7 +271,7 @@
     clear: () => { if (voice) voice.clear(); },
     tool_call: (message) => line("tool", "Tool call", message.name + " " + JSON.stringify(message.arguments)),
     tool_result: (message) => line("tool", message.is_error ? "Tool failed" : "Tool result", message.name + ": " + message.text),
-    error: (message) => line("error", "Error", message.message),
+    error: (message) => { thinking(false); line("error", "Error", message.message); },
     call_ended: (message) => {
       if (message.ended_reason === "user_hung_up") mouth.cut();
       over("ready", "Ended", (ENDING[message.ended_reason] || "The conversation is over (" + message.ended_reason + ").") + " It took " + clock(message.duration_ms) + ".");
@@ -256,13 +283,23 @@
       const asked = new URL(address);
       asked.searchParams.set("check", "1");
       const reply = await fetch(asked, { cache: "no-store", credentials: "omit" });
-      if (reply.ok) return "";
+      if (reply.ok) {
+        const opens = await reply.json();
+        named(opens.assistant_name);
+        restartable = opens.restartable;
+        if (restartable && !socket) status("This link opens conversations until it expires. They can incur usage on the account that made it.");
+        return "";
+      }
       const { error } = await reply.json();
-      return LINK[error.code] || error.message;
+      // A page that was reloaded: the link may still open further conversations.
+      restartable = Boolean(error.details && error.details.restartable) || error.code === "too_many_starts";
+      if (error.code === "too_many_starts") return error.message;
+      return restartable ? LINK.over : LINK[error.code] || error.message;
     } catch { return "The service cannot be reached. Check the connection, then reload this page."; }
   };
   const refused = (text) => {
-    over("bad", "Refused", text || "The service did not open the conversation. Reload this page.");
+    if (text === LINK.over) over("ready", "Ended", text);
+    else over("bad", "Refused", text || "The service did not open the conversation. Reload this page.");
     show("notice", false);
   };
   const connect = () => {
@@ -282,7 +319,7 @@
     });
     socket.addEventListener("close", (event) => {
       if (!opened) flaw().then(refused);
-      else if (live) over("bad", "Disconnected", "The connection was closed (" + event.code + " " + event.reason + ").");
+      else if (live) over("bad", "Disconnected", (CLOSED[event.code] || "The connection was closed.") + " (code " + event.code + ")");
     });
   };
 
@@ -332,6 +369,28 @@
     answer = null;
     said(text);
     at("text").value = "";
+    // Whoever pressed Send goes on typing.
+    at("text").focus();
+  });
+  at("again").addEventListener("click", async () => {
+    at("again").disabled = true;
+    try {
+      const reply = await fetch(restart, { method: "POST", cache: "no-store", credentials: "omit" });
+      const answer = await reply.json();
+      if (reply.ok) {
+        const next = new URL(location.href);
+        next.searchParams.set("token", answer.token);
+        location.replace(next);
+        return;
+      }
+      status(LINK[answer.error.code] || answer.error.message);
+      // It works again in a moment.
+      if (answer.error.code === "too_many_starts") at("again").disabled = false;
+      else show("again", false);
+    } catch {
+      status("The service cannot be reached. Check the connection, then try again.");
+      at("again").disabled = false;
+    }
   });
   at("end").addEventListener("click", () => { mouth.cut(); send({ type: "hang_up" }); });
   addEventListener("pagehide", () => { mouth.cut(); if (socket) socket.close(); });

@@ -11,6 +11,7 @@ use futures_util::future::{Either, select};
 use super::callers_voice::CallersVoice;
 use super::line::{ToCaller, ToService, as_audio, as_message};
 use super::{CallerOfRun, RunCosts};
+use crate::base::limits::LIVE_COST_MICROUSD_MAX;
 use crate::conversation::{CallFault, EndedReason};
 use crate::live::asking::{Asked, CostLimit};
 use crate::live::speech_exchanges::SpeechExchanges;
@@ -186,13 +187,13 @@ impl<'a> CallersSocket<'a> {
         if !self.limit.allows(setup.model_name, spent) {
             return self.stop(EndedReason::CostLimit, EndedReason::CostLimit.fault());
         }
-        let left_microusd = self.limit.left_microusd(spent);
+        let allowance = self.limit.allowance(spent, LIVE_COST_MICROUSD_MAX);
         let history = self.caller.history();
         self.asking = Some(Box::pin(async move {
             let CallerOfRun { persona, scenario, seed, model, .. } = setup;
             let turn = CallerTurn { persona, scenario, history: &history, seed };
             match model {
-                Ok(model) => model.reply(services.ports(), &turn, left_microusd).await.into(),
+                Ok(model) => model.reply(services.ports(), &turn, allowance).await.into(),
                 Err(failure) => Asked::from(Err(failure.clone())),
             }
         }));
@@ -202,6 +203,9 @@ impl<'a> CallersSocket<'a> {
         self.costs.change_caller(|cost| cost.add(asked.cost));
         match asked.answer {
             Ok(reply) => self.caller.replied(now_ms, reply),
+            Err(failure) if failure.code == FailureCode::CostLimit => {
+                self.stop(EndedReason::CostLimit, EndedReason::CostLimit.fault());
+            }
             Err(failure) => {
                 self.failure = Some(HeldFailure {
                     part: SimulationPart::Caller,

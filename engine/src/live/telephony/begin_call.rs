@@ -25,7 +25,7 @@ pub(crate) fn begin_call(
         services,
         &call.workspace_id,
         subscribers,
-        EventKind::CallStarted,
+        EventKind::CallStarted.of_call(&call.id),
         call.started_at.ms(),
         || Ok(json!({"call": Call::of(call, None, None)?})),
     )

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::base::error::{Code, Error};
 use crate::base::limits::{CARRIER_DEADLINE_MS, CARRIER_RESPONSE_BYTES_MAX};
 use crate::carriers::{Authorization, Outgoing, Rejection, RejectionCause};
-use crate::ports::{Egress, HttpError, HttpReply, HttpRequest};
+use crate::ports::{Egress, HttpError, HttpReply, HttpRequest, Party, PartyKind};
 use crate::services::Services;
 
 /// Sends a request once: only the caller knows whether a retry is safe.
@@ -21,7 +21,7 @@ pub async fn send_within(
     outgoing: Outgoing,
     deadline_ms: u64,
 ) -> Result<HttpReply, HttpError> {
-    let Outgoing { method, url, authorization, content_type, body } = outgoing;
+    let Outgoing { carrier, method, url, authorization, content_type, body } = outgoing;
     let secret = match &authorization {
         Authorization::Basic { password: secret, .. } | Authorization::Bearer(secret) => Some(secret.clone()),
         Authorization::Jwt { .. } => None,
@@ -40,6 +40,7 @@ pub async fn send_within(
         deadline_ms,
         response_bytes_max: CARRIER_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
+        party: Party::of_operator(PartyKind::Carrier, carrier.as_str()),
     };
     let mut reply = match services.ports().http.send(request).await {
         // The beginning of the body is enough to identify the error.

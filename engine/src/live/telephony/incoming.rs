@@ -2,6 +2,7 @@
 use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
+use crate::base::values::{Metadata, Variables};
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::config::Talking;
 use crate::conversation::{EndedReason, PipelineMode};
@@ -168,6 +169,7 @@ impl Binding {
             id: services.new_id(),
             assistant_id: self.assistant_id.clone(),
             assistant_revision: self.revision,
+            snapshot: None,
             source: Source::Inbound,
             direction: Direction::Inbound,
             status: CallStatus::Ringing,
@@ -181,6 +183,8 @@ impl Binding {
             started_at: now,
             answered_at: None,
             simulation_run_id: None,
+            variables: Variables::default(),
+            metadata: Metadata::default(),
         }
     }
 }

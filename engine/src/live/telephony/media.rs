@@ -6,7 +6,7 @@ use crate::base::error::{Code, Error};
 use crate::base::limits::{LIVE_COST_MICROUSD_MAX, PHONE_END_MARGIN_MS, PHONE_SILENCE_MS};
 use crate::carriers::{Callback, Carrier, CarrierName, End};
 use crate::config::Talking;
-use crate::conversation::{CallFault, EndedReason};
+use crate::conversation::{CallFault, EndedReason, FilledTexts};
 use crate::live::admission::{Admission, HeldAudio, Starter, admit};
 use crate::live::assistants::{self, Lookup};
 use crate::live::end_call::{EndOfCall, end_call};
@@ -20,9 +20,10 @@ use crate::models::AssistantInUse;
 use crate::ports::Incoming;
 use crate::services::Services;
 use crate::storage::batch::Batch;
-use crate::storage::calls::{self, NewCall};
+use crate::storage::calls::{self, Direction, NewCall};
 use crate::storage::events::{self, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::named_snapshots;
 use crate::storage::snapshots::AssistantVersion;
 use crate::storage::spending::{self, Budget, Reservation};
 
@@ -88,7 +89,7 @@ struct Opened {
     call: NewCall,
     lease: JobLease,
     assistant: Arc<AssistantInUse>,
-    instructions: String,
+    texts: FilledTexts,
     max_cost_microusd: i64,
     admission: Admission,
 }
@@ -100,7 +101,7 @@ impl Opened {
             call: self.call,
             lease: self.lease,
             assistant: self.assistant,
-            instructions: self.instructions,
+            texts: self.texts,
             max_duration_ms: self.leg.max_seconds * 1_000 - PHONE_END_MARGIN_MS,
             silence_ms: PHONE_SILENCE_MS,
             max_cost_microusd: self.max_cost_microusd,
@@ -212,15 +213,23 @@ async fn open_call(
     call.assistant_revision = assistant.revision;
     call.model.clone_from(&assistant.model);
     call.voice.clone_from(&assistant.voice);
-    let mut instructions = assistant.instructions.clone();
+    let is_outbound = call.direction == Direction::Outbound;
+    let Some(mut texts) = admission.filled(&assistant, &call, now.ms(), is_outbound) else {
+        return Ok(None);
+    };
     if let Some(number) = &call.user_number {
-        instructions.push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
+        texts.instructions.push_str(&format!("\n\nThis call is placed on behalf of the person at {number}."));
     }
     let leg = Leg { media_at: Some(now), ..before };
     let lease = JobLease::for_job(services, workspace_id, call_id, &leg.job_id);
     let mut statements = leg.change().to_vec();
     statements.extend(lease.acquire(now.ms()));
     statements.push(call_journal::open(workspace_id, call_id));
+    if let Some((hash, stored)) = named_snapshots::of_conversation(&assistant, now)? {
+        call.snapshot = Some(hash);
+        statements.extend(stored.map(|statement| statement.in_workspace(workspace_id)));
+        statements.push(calls::write::ran_with(&call));
+    }
     let mut reserved = Reservation::first(&reserved)?;
     if !is_unchanged {
         statements.extend(calls::write::spoken_by(&call));
@@ -240,5 +249,5 @@ async fn open_call(
         _ => LIVE_COST_MICROUSD_MAX,
     };
     services.ports().database.write(statements).await?;
-    Ok(Some(Opened { leg, call, lease, assistant, instructions, max_cost_microusd, admission }))
+    Ok(Some(Opened { leg, call, lease, assistant, texts, max_cost_microusd, admission }))
 }

@@ -5,7 +5,7 @@ use super::RULES_MODEL;
 use super::judge::{shown, within};
 use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
-use super::provider::ProviderModel;
+use super::provider::{Allowance, ProviderModel};
 use crate::base::limits::SUMMARY_BYTES_MAX;
 use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::Sentiment;
@@ -41,7 +41,7 @@ impl Analyst {
 
     /// Analyses a call. A transcript without a word of anybody is analysed without a request to the provider.
     ///
-    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
+    /// No attempt starts once the cost has reached the `allowance`, or if its input alone would pass it.
     ///
     /// # Errors
     ///
@@ -50,13 +50,13 @@ impl Analyst {
         &self,
         ports: &Ports,
         turn: &AnalysisTurn<'_>,
-        budget_microusd: i64,
+        allowance: Allowance,
     ) -> Result<Answered<Analysis>, ModelFailure> {
         match &self.0 {
             Backend::Provider(provider)
                 if turn.transcript.iter().any(|row| row.role != TranscriptRole::System) =>
             {
-                provider.ask(ports, budget_microusd, |_| request(turn), read, None).await
+                provider.ask(ports, allowance, |_| request(turn), read, None).await
             }
             Backend::Rules | Backend::Provider(_) => Ok(Answered::free(analyse(turn))),
         }

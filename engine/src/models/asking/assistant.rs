@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::RULES_MODEL;
 use super::outcome::{Answered, ModelFailure};
-use super::provider::{ProviderModel, Target};
+use super::provider::{Allowance, ProviderModel, Target};
 use super::written::Written;
 use crate::base::json_text::JsonText;
 use crate::conversation::{AssistantReply, AssistantTurn, Knowledge, ToolSpec};
@@ -55,7 +55,7 @@ impl AssistantModel {
     /// The assistant's next step. `turn` must have the knowledge and tools that were given to [`AssistantModel::new`],
     /// and after these any tools of this call alone.
     ///
-    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar). What the model writes can
+    /// No attempt starts once the cost has reached the `allowance`, or if its input alone would pass it. What the model writes can
     /// be taken from `written` before the answer is complete; no other attempt starts then.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl AssistantModel {
         &self,
         ports: &Ports,
         turn: &AssistantTurn<'_>,
-        budget_microusd: i64,
+        allowance: Allowance,
         written: Option<&Written>,
     ) -> Result<Answered<AssistantReply>, ModelFailure> {
         match &self.0 {
@@ -73,7 +73,7 @@ impl AssistantModel {
             Backend::Provider { model, tools, hangs_up } => {
                 let ask =
                     |target: &Target| request(turn, target.settings.knowledge_bytes(), tools, *hangs_up);
-                model.ask(ports, budget_microusd, ask, |answer| read(answer, *hangs_up), written).await
+                model.ask(ports, allowance, ask, |answer| read(answer, *hangs_up), written).await
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::conversation::CallFault;
 use crate::models::openai::completion::{
     Completion, CompletionError, CompletionReader, Progress, TokenCount,
 };
-use crate::models::openai::request::{ChatRequest, Options};
+use crate::models::openai::request::Options;
 use crate::ports::{Egress, HttpError, HttpRequest, HttpStream, Ports};
 
 /// The outcome of one request.
@@ -60,12 +60,12 @@ impl AttemptError {
 pub async fn attempt(
     ports: &Ports,
     target: &Target,
-    request: &ChatRequest,
+    body: Vec<u8>,
     options: Options,
     deadline_ms: u64,
     written: Option<&Written>,
 ) -> Attempt {
-    let body = Bytes::from(request.body(&target.name, options));
+    let body = Bytes::from(body);
     let request_bytes = body.len();
     let mut headers = vec![
         ("content-type", "application/json".to_owned()),
@@ -83,6 +83,7 @@ pub async fn attempt(
         deadline_ms,
         response_bytes_max: MODEL_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
+        party: target.party.clone(),
     };
     let mut stream = match ports.http.open(outgoing).await {
         Ok(stream) => stream,

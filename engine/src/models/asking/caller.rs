@@ -1,7 +1,7 @@
 use super::RULES_MODEL;
 use super::assistant::{hang_up_tool, last_words};
 use super::outcome::{Answered, ModelFailure};
-use super::provider::ProviderModel;
+use super::provider::{Allowance, ProviderModel};
 use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{for_caller, system};
 use crate::models::openai::request::{ChatRequest, tool};
@@ -22,21 +22,26 @@ enum Backend {
 }
 
 impl CallerModel {
-    /// Selects the model `provider/name` for a scenario.
+    /// Selects the model `provider/name` for a persona and scenario.
     ///
     /// # Errors
     ///
     /// [`super::FailureCode::Unavailable`] when its provider is not configured.
-    pub fn new(catalog: &ModelCatalog, model: &str, scenario: &str) -> Result<Self, ModelFailure> {
+    pub fn new(
+        catalog: &ModelCatalog,
+        model: &str,
+        persona: &str,
+        scenario: &str,
+    ) -> Result<Self, ModelFailure> {
         Ok(Self(match model {
-            RULES_MODEL => Backend::Rules(RulesCaller::new(scenario)),
+            RULES_MODEL => Backend::Rules(RulesCaller::new(persona, scenario)),
             other => Backend::Provider(ProviderModel::new(catalog, other)?),
         }))
     }
 
-    /// The caller's next line. `turn` must have the scenario that was given to [`CallerModel::new`].
+    /// The caller's next line. `turn` must have the persona and scenario that were given to [`CallerModel::new`].
     ///
-    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
+    /// No attempt starts once the cost has reached the `allowance`, or if its input alone would pass it.
     ///
     /// # Errors
     ///
@@ -45,12 +50,12 @@ impl CallerModel {
         &self,
         ports: &Ports,
         turn: &CallerTurn<'_>,
-        budget_microusd: i64,
+        allowance: Allowance,
     ) -> Result<Answered<CallerReply>, ModelFailure> {
         match &self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.reply(turn))),
             Backend::Provider(provider) => {
-                provider.ask(ports, budget_microusd, |_| request(turn), read, None).await
+                provider.ask(ports, allowance, |_| request(turn), read, None).await
             }
         }
     }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::RULES_MODEL;
 use super::object::last_object;
 use super::outcome::{Answered, ModelFailure};
-use super::provider::ProviderModel;
+use super::provider::{Allowance, ProviderModel};
 use crate::base::limits::{MODEL_ROW_BYTES_MAX, MODEL_TRANSCRIPT_BYTES_MAX, REASON_BYTES_MAX};
 use crate::base::text::{collapse_whitespace, truncate, truncate_with_note};
 use crate::models::openai::completion::Completion;
@@ -37,7 +37,7 @@ impl JudgeModel {
 
     /// Judges a criterion. The verdict's index is one of the turns'.
     ///
-    /// No attempt starts once the cost has reached `budget_microusd` (millionths of a US dollar).
+    /// No attempt starts once the cost has reached the `allowance`, or if its input alone would pass it.
     ///
     /// # Errors
     ///
@@ -46,14 +46,12 @@ impl JudgeModel {
         &mut self,
         ports: &Ports,
         turn: &JudgeTurn<'_>,
-        budget_microusd: i64,
+        allowance: Allowance,
     ) -> Result<Answered<Verdict>, ModelFailure> {
         match &mut self.0 {
             Backend::Rules(rules) => Ok(Answered::free(rules.judge(turn))),
             Backend::Provider(provider) => {
-                provider
-                    .ask(ports, budget_microusd, |_| request(turn), |answer| read(answer, turn), None)
-                    .await
+                provider.ask(ports, allowance, |_| request(turn), |answer| read(answer, turn), None).await
             }
         }
     }

@@ -90,5 +90,7 @@ crate::words! {
         Rejected = "model_rejected",
         /// The model's answer cannot be used.
         Garbled = "model_garbled",
+        /// The question alone would have cost more than the conversation may still spend.
+        CostLimit = "cost_limit",
     }
 }

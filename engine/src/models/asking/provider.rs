@@ -14,7 +14,7 @@ use crate::conversation::CallFault;
 use crate::models::openai::completion::{Completion, Finish, TokenCount};
 use crate::models::openai::request::{ChatRequest, Options};
 use crate::models::settings::{Endpoint, ModelCatalog, ModelSettings, provider_of};
-use crate::ports::Ports;
+use crate::ports::{Party, Ports};
 
 /// A provider's model and its fallbacks.
 pub struct ProviderModel {
@@ -28,6 +28,8 @@ pub struct Target {
     /// `name`.
     pub name: String,
     pub endpoint: Endpoint,
+    /// Whom a request is for.
+    pub party: Party,
     pub settings: ModelSettings,
     /// The [`Options`] that it has not rejected.
     options: AtomicU8,
@@ -45,19 +47,19 @@ impl ProviderModel {
         Ok(Self { targets: std::iter::once(first).chain(others).collect() })
     }
 
-    /// Asks until an answer can be used or the budget is exhausted; started requests are billed. `request` builds the request
-    /// for a model; `read` extracts the result from an answer, or says what is wrong with it (the message starts with "it ").
+    /// Asks until an answer can be used or the budget is exhausted; started requests are billed. A request whose input alone
+    /// costs more than is left is not sent. `request` builds the request for a model; `read` extracts the result from an answer, or says what is wrong with it (the message starts with "it ").
     /// Once something of an answer was taken from `written`, no other is asked for.
     pub async fn ask<T>(
         &self,
         ports: &Ports,
-        budget_microusd: i64,
+        allowance: Allowance,
         request: impl Fn(&Target) -> ChatRequest,
         read: impl Fn(&Completion) -> Result<T, &'static str>,
         written: Option<&Written>,
     ) -> Result<Answered<T>, ModelFailure> {
         let started_ms = ports.clock.now_ms();
-        let mut budget = Budget { started_ms, cost_limit_microusd: budget_microusd, ..Budget::default() };
+        let mut budget = Budget { started_ms, allowance, ..Budget::default() };
         let mut first = (FailureCode::Unavailable, CallFault::Provider);
         let mut failures: Vec<String> = Vec::new();
         for target in &self.targets {
@@ -97,13 +99,29 @@ impl ProviderModel {
     }
 }
 
+/// What one question may cost, in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// What its conversation may still spend.
+    pub left_microusd: i64,
+    /// What the input may cost while the conversation has spent nothing: however little is left, the first question is
+    /// answered, so a limit may be passed by that one.
+    pub first_microusd: i64,
+}
+
+impl From<i64> for Allowance {
+    fn from(left_microusd: i64) -> Self {
+        Self { left_microusd, first_microusd: 0 }
+    }
+}
+
 /// Time and cost limits of one question, with what was used so far.
 #[derive(Default)]
 struct Budget {
     started_ms: i64,
     usage: Usage,
     cost_microusd: i64,
-    cost_limit_microusd: i64,
+    allowance: Allowance,
     requests: u32,
     /// Total of the pauses, for a clock that stops or goes back.
     paused_ms: u64,
@@ -118,7 +136,16 @@ impl Budget {
 
     /// Whether the cost limit is reached.
     const fn is_exhausted(&self) -> bool {
-        self.cost_microusd >= self.cost_limit_microusd
+        self.cost_microusd >= self.allowance.left_microusd
+    }
+
+    /// Whether a request may be sent whose input costs this much.
+    fn allows(&self, input_microusd: i64) -> bool {
+        let Allowance { left_microusd, first_microusd } = self.allowance;
+        match self.cost_microusd {
+            0 => input_microusd <= left_microusd.max(first_microusd),
+            spent => input_microusd <= left_microusd.saturating_sub(spent),
+        }
     }
 }
 
@@ -129,7 +156,8 @@ impl Target {
         let name = model.get(provider.len() + 1..)?.to_owned();
         let settings = catalog.settings(model).cloned().unwrap_or_default();
         let options = AtomicU8::new(Options::ALL.bits());
-        Some(Self { model: model.to_owned(), name, endpoint, settings, options })
+        let party = Party::model(provider);
+        Some(Self { model: model.to_owned(), name, endpoint, party, settings, options })
     }
 
     /// What failed, without the provider's key: a server may quote it in an error.
@@ -157,7 +185,13 @@ impl Target {
             }
             let options = Options::from_bits(self.options.load(Ordering::Relaxed));
             let deadline_ms = MODEL_ATTEMPT_MS.min(left_ms);
-            let tried = attempt(ports, self, request, options, deadline_ms, written).await;
+            let body = request.body(&self.name, options);
+            let input = TokenCount::estimate(body.len(), 0);
+            if !budget.allows(self.settings.cost_microusd(input.input, input.output)) {
+                let what = "was not asked: the question costs more than is left of the cost limit".to_owned();
+                return Err(AttemptError::new(FailureCode::CostLimit, what, Next::GiveUp));
+            }
+            let tried = attempt(ports, self, body, options, deadline_ms, written).await;
             budget.requests += 1;
             if let Some(tokens) = tried.tokens.or(tried.estimate) {
                 let cost = self.settings.cost_microusd(tokens.input, tokens.output);

@@ -11,7 +11,7 @@ use crate::base::limits::{REALTIME_PAUSES_MS_MAX, REALTIME_RESPONSE_MS, REALTIME
 use crate::base::setting::Secret;
 use crate::conversation::ToolRequest;
 use crate::models::asking::FailureCode;
-use crate::ports::SocketMessage;
+use crate::ports::{Party, SocketMessage};
 use crate::speech::exchange::{Arrival, ExchangeFailure, ExchangeId, Transmit};
 use crate::speech::synthesizer::{Synthesizer as _, SynthesizerEvent};
 use crate::speech::transcriber::{Transcriber as _, TranscriberEvent};
@@ -36,6 +36,7 @@ impl Call {
     fn new(rate: Rate) -> Self {
         let settings = RealtimeSettings {
             transcription: TranscriberSettings {
+                party: Party::speech("test"),
                 base_url: "https://api.example/v1".into(),
                 api_key: Secret::new("key"),
                 model: "scribe".into(),

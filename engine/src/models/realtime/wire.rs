@@ -15,7 +15,7 @@ use crate::speech::transcribers::transcription_of;
 const ID_BYTES_MAX: usize = 256;
 
 /// The speeds that the protocol knows.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=1.5;
+pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.25..=1.5;
 
 /// A text as JSON. Messages are texts with gaps: a tree of values for each would take much of the Worker.
 pub(super) fn quoted(text: &str) -> String {

@@ -305,27 +305,7 @@ fn day(token: &str) -> Option<i64> {
 }
 
 fn month(token: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let lower = token.to_ascii_lowercase();
-    let place = MONTHS.iter().position(|month| {
-        *month == lower
-            || lower == "sept" && *month == "september"
-            || lower.len() == 3 && month.starts_with(&lower)
-    })?;
-    i64::try_from(place + 1).ok()
+    time::month_number(&token.to_ascii_lowercase()).map(i64::from)
 }
 
 fn year(token: &str) -> Option<i64> {

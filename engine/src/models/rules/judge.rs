@@ -1,15 +1,22 @@
 //! The judge of `builtin/rules`.
+mod affirmation;
 mod criterion;
+mod kinds;
+mod looks;
+mod quantities;
 mod reading;
 mod requests;
 mod rows;
 mod search;
 mod spoken_numbers;
+mod statements;
 mod values;
 mod vocabulary;
+mod word_forms;
 
 use std::collections::BTreeMap;
 
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::models::{JudgeTurn, Verdict};
 use criterion::{Clause, Criterion, Join, Unknown, Who};
@@ -113,13 +120,16 @@ impl View<'_> {
             Err(reason) => return undecided(reason.to_owned()),
         };
         match finding.holds {
-            Err(doubt) => undecided(told(doubt).to_owned()),
+            Err(doubt) => undecided(self.doubt(doubt, finding.perhaps, roles)),
             Ok(false) if clause.negated && self.turns(roles).next().is_none() => {
                 undecided("There is no line in which it could be.".to_owned())
             }
             Ok(holds) => {
                 let index = finding.at.and_then(|at| self.index(roles, at));
                 let reason = match (holds, clause.negated) {
+                    (false, false) if self.was_cut_off(clause, roles) => {
+                        "A line was going to say it, but was cut off before."
+                    }
                     (true, false) => "It is said there.",
                     (true, true) => "It is said there, and should not be.",
                     (false, false) => "None of the lines has it.",
@@ -132,6 +142,32 @@ impl View<'_> {
                 }
             }
         }
+    }
+
+    /// Why something is open, with the line that makes it doubtful.
+    fn doubt(&self, doubt: Doubt, perhaps: Option<Place>, roles: &'static [TranscriptRole]) -> String {
+        const LINE_BYTES_MAX: usize = 120;
+        let place = match doubt {
+            Doubt::Language => self.rows(roles).foreign(),
+            _ => perhaps,
+        };
+        match place.and_then(|at| self.turns(roles).nth(at.row)) {
+            Some(row) => {
+                let line = truncate(collapse_whitespace(&row.text), LINE_BYTES_MAX);
+                format!("{} The line in doubt: “{line}”.", told(doubt))
+            }
+            None => told(doubt).to_owned(),
+        }
+    }
+
+    /// Whether a line would have met the clause, had it been heard to its end.
+    fn was_cut_off(&self, clause: &Clause, roles: &'static [TranscriptRole]) -> bool {
+        let intended = self
+            .turns(roles)
+            .filter(|row| row.interrupted)
+            .filter_map(|row| Some(Row::new(Text::read(row.intended_text.as_deref()?), false, false, false)));
+        let rows: Vec<Row> = intended.collect();
+        Rows(rows.iter().collect()).find(clause).holds == Ok(true)
     }
 
     /// Looks for a clause in the rows of those whom it is about.
@@ -245,6 +281,7 @@ fn not_understood(unknown: &Unknown) -> String {
     let what = match unknown {
         Unknown::Word(word) => format!("it does not know “{word}” there"),
         Unknown::Shape => "it is not clear what should be said, or how its parts belong together".to_owned(),
+        Unknown::Value => "a number in it may mean several things".to_owned(),
         Unknown::TooLong => "it is too long".to_owned(),
     };
     format!(

@@ -9,7 +9,7 @@ use crate::base::limits::{
     DETACHED_AT_ONCE, DOCUMENTS_PER_ASSISTANT_MAX, KNOWLEDGE_PER_ASSISTANT_BYTES_MAX, TOOLS_PER_ASSISTANT_MAX,
 };
 use crate::base::time::Timestamp;
-use crate::conversation::{SEND_KEYS, TRANSFER_TOOL};
+use crate::conversation::{AssistantSnapshot, SEND_KEYS, TRANSFER_TOOL};
 use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
 use crate::operations::operation::{Input, Operation, Output};
@@ -224,19 +224,35 @@ pub(crate) fn own_tool_taken(fault: Fault, field: Option<&str>) -> Fault {
     else {
         return fault;
     };
+    own_tool(tool, own, field.unwrap_or(own)).into()
+}
+
+/// The same rule for an assistant that is not stored.
+pub(crate) fn check_own_tools(assistant: &AssistantSnapshot) -> Result<(), Error> {
+    let is_attached = |name: &str| assistant.tools.iter().any(|tool| tool.name == name);
+    for (_, tool, own) in OWN_TOOLS {
+        let has = if tool == SEND_KEYS { assistant.keys } else { !assistant.transfers.is_empty() };
+        if has && is_attached(tool) {
+            return Err(own_tool(tool, own, own));
+        }
+    }
+    Ok(())
+}
+
+fn own_tool(tool: &str, own: &str, field: &str) -> Error {
     let message =
         format!("an assistant with `{own}` has a tool `{tool}` of its own; give yours another name");
-    Error::field(field.unwrap_or(own), message).into()
+    Error::field(field, message)
 }
 
 /// Each id once, in the given order.
-fn once_each<I: Id + Ord + Clone>(ids: Vec<I>) -> Vec<I> {
+pub(crate) fn once_each<I: Id + Ord + Clone>(ids: Vec<I>) -> Vec<I> {
     let mut seen = std::collections::BTreeSet::new();
     ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
 }
 
 /// Called before any lookup, so that a list of thousands costs nothing.
-fn check_count<I>(field: &str, ids: &[I], most: usize, nouns: &str) -> Result<(), Error> {
+pub(crate) fn check_count<I>(field: &str, ids: &[I], most: usize, nouns: &str) -> Result<(), Error> {
     if ids.len() <= most {
         return Ok(());
     }
@@ -244,7 +260,12 @@ fn check_count<I>(field: &str, ids: &[I], most: usize, nouns: &str) -> Result<()
 }
 
 /// Refuses the ids that are not in `known`, each by its position.
-fn refuse_unknown<I: PartialEq>(field: &str, noun: &str, ids: &[I], known: &[I]) -> Result<(), Error> {
+pub(crate) fn refuse_unknown<I: PartialEq>(
+    field: &str,
+    noun: &str,
+    ids: &[I],
+    known: &[I],
+) -> Result<(), Error> {
     let problem =
         |at: usize| FieldProblem::new(format!("{field}[{at}]"), format!("is no {noun} of this workspace"));
     let unknown = ids.iter().enumerate().filter(|(_, id)| !known.contains(id));

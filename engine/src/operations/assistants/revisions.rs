@@ -6,6 +6,7 @@ use crate::base::error::Error;
 use crate::base::ids::{DocumentId, Id as _, ToolId};
 use crate::base::limits::ASSISTANT_REVISIONS_KEPT;
 use crate::base::time::Timestamp;
+use crate::base::whole_number;
 use crate::operations::context::Context;
 use crate::operations::knowledge::{knowledge_fits, too_much_knowledge};
 use crate::operations::listing::{self, Part};
@@ -104,7 +105,9 @@ impl Revision {
 
 async fn restore(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let names = Assistant::NAMES;
-    let revision: i64 = input.path.get(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+    // No revision is 0.
+    let revision =
+        input.path.get(1).and_then(|text| whole_number::revision(&text.as_str().into())).unwrap_or(0);
     let wanted = sql!(
         format!(
             "SELECT {names} FROM assistant_revisions WHERE workspace_id = :ws AND id = :id AND revision = :revision"

@@ -30,7 +30,8 @@ pub const OPERATION: Operation = Operation::post("hang_up_call", "/calls/{id}/ha
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id = input.id();
     let reads = [calls::select(&id), Leg::select_for_caller(&id)];
-    let [call, leg] = context.read_each(reads).await?;
+    let [mut call, leg] = context.read_each(reads).await?;
+    context.unarchive(&mut call).await?;
     let row = call.first().ok_or_else(|| Error::not_found("call"))?;
     let call = Call::read(row, &context.services.config().base_url)?;
     let Some(mut leg) = Leg::first(Some(&leg))? else {
@@ -82,7 +83,5 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
 }
 
 fn not_now(message: &'static str) -> Error {
-    let mut error = Error::new(Code::Unavailable, message);
-    error.retry_after_s = Some(1);
-    error
+    Error::unavailable(message, 1)
 }

@@ -2,16 +2,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Code, Error, FieldProblem};
+use crate::base::error::{Code, Error};
 use crate::base::ids::AssistantId;
 use crate::base::limits::{PAGE_MAX, PAGE_ROWS_MAX, SEARCH_CHARS_MAX};
 use crate::base::page::{Page, Pagination};
-use crate::base::time;
+use crate::base::values::MetadataFilter;
 use crate::conversation::{Outcome, Sentiment};
 use crate::operations::context::Context;
+use crate::operations::date_range::DateRange;
 use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::calls::filter::CallFilter;
-use crate::storage::calls::list::{self, Order, Sort};
+use crate::storage::calls::list::{self, Order, Sort, Texts};
 use crate::storage::calls::stats::{self, CallStats};
 use crate::storage::calls::waits::{self, Waits};
 use crate::storage::calls::{Call, Source};
@@ -19,26 +20,28 @@ use crate::storage::fault::Fault;
 
 /// `GET /calls`
 pub const OPERATION: Operation = Operation::get("list_calls", "/calls", run!(run))
-    .docs("List calls", "Lists calls in pages, latest first by default, with statistics over all calls that match the filters. A \
-        filter that no call matches gives an empty list.")
+    .docs("List calls", "Lists calls in pages, latest first, with statistics over all that match. Prefer `view=summary`, without what was \
+        said; read single calls with get_call. A filter that no call matches gives an empty list.")
     .query::<Query>()
     .returns::<CallList>()
     .errors(&[Code::InvalidParameter]);
 
-/// Filters, order and page.
+/// Which calls.
 #[derive(Deserialize, JsonSchema)]
-pub struct Query {
-    /// Find calls whose transcript, summary, numbers or ids contain all of these words; only the first 32 count. Case and
+pub(super) struct Filters {
+    /// Find calls whose transcript, summary, numbers or ids contain all of these words. Only the first 32 count. Case and
     /// accents do not matter; the last word may be incomplete.
-    #[schemars(length(max = SEARCH_CHARS_MAX))]
+    #[schemars(length(min = 1, max = SEARCH_CHARS_MAX))]
     search: Option<String>,
     /// Filter by assistant.
     assistant_id: Option<AssistantId>,
     /// Filter by source.
     source: Option<Source>,
     /// Filter by model.
+    #[schemars(length(min = 1))]
     model: Option<String>,
     /// Filter by voice.
+    #[schemars(length(min = 1))]
     voice: Option<String>,
     /// Filter by outcome.
     outcome: Option<Outcome>,
@@ -46,8 +49,20 @@ pub struct Query {
     sentiment: Option<Sentiment>,
     /// Only calls that started at this time or later: a day (`2026-01-31`, UTC) or a time (`2026-01-31T09:00:00Z`).
     date_from: Option<String>,
-    /// Only calls that started at this time or earlier: a day, including all of it, or a time.
+    /// Only calls that started at this time or earlier, or on this day.
     date_to: Option<String>,
+    /// Only calls whose metadata has all of these entries, at most 5: `metadata.<name>=<value>` for each.
+    #[serde(default)]
+    metadata: MetadataFilter,
+}
+
+/// Filters, order and page.
+#[derive(Deserialize, JsonSchema)]
+struct Query {
+    #[serde(flatten)]
+    filters: Filters,
+    /// How much of each call: `full`, the default, or `summary`, without what was said.
+    view: Option<View>,
     /// Column to sort by; default `started_at`.
     sort: Option<SortColumn>,
     /// Sort direction; default `desc`.
@@ -58,6 +73,17 @@ pub struct Query {
     /// Calls per page; default 200.
     #[schemars(range(min = 1, max = PAGE_ROWS_MAX))]
     limit: Option<i64>,
+}
+
+/// How much of each call a list has.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum View {
+    /// All of it.
+    #[default]
+    Full,
+    /// `transcript` and `analysis` are null. `outcome`, `sentiment`, `waits_ms` and costs stay.
+    Summary,
 }
 
 /// A column that calls can be sorted by.
@@ -102,9 +128,17 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         None | Some(Direction::Desc) => Order::Descending,
         Some(Direction::Asc) => Order::Ascending,
     };
-    let filter = filter(query)?;
-    let reads = [stats::select(&filter), waits::select(&filter), list::select(&filter, sort, order, page)];
-    let [counted, waited, listed] = context.read_each(reads).await?;
+    let texts = match query.view.unwrap_or_default() {
+        View::Full => Texts::Read,
+        View::Summary => Texts::LeftOut,
+    };
+    let filter = filter(query.filters)?;
+    let listed = list::select(&filter, sort, order, page, texts);
+    let reads = [stats::select(&filter), waits::select(&filter), listed];
+    let [counted, waited, mut listed] = context.read_each(reads).await?;
+    if texts == Texts::Read {
+        context.unarchive(&mut listed).await?;
+    }
     let stats = CallStats::read(&counted, Waits::read(&waited)?)?;
     let base_url = &context.services.config().base_url;
     let calls = listed.iter().map(|row| Call::read(row, base_url)).collect::<Result<_, _>>()?;
@@ -112,21 +146,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     Ok(Output::ok(&CallList { calls, stats, pagination })?.with_page_after(pagination))
 }
 
-fn filter(query: Query) -> Result<CallFilter, Error> {
-    let mut problems = Vec::new();
-    let mut date = |name: &str, text: Option<String>, read: fn(&str) -> Option<i64>| {
-        let ms = read(text.as_deref()?);
-        if ms.is_none() {
-            let message = "must be a day such as 2026-01-31 or a time such as 2026-01-31T09:00:00Z";
-            problems.push(FieldProblem::new(name, message));
-        }
-        ms
-    };
-    let from_ms = date("date_from", query.date_from, time::from);
-    let to_ms = date("date_to", query.date_to, time::until);
-    if !problems.is_empty() {
-        return Err(Error::fields(Code::InvalidParameter, &problems));
-    }
+pub(super) fn filter(query: Filters) -> Result<CallFilter, Error> {
+    let DateRange { from_ms, until_ms } =
+        DateRange::read(query.date_from.as_deref(), query.date_to.as_deref())?;
     Ok(CallFilter {
         assistant_id: query.assistant_id,
         source: query.source,
@@ -135,7 +157,8 @@ fn filter(query: Query) -> Result<CallFilter, Error> {
         outcome: query.outcome,
         sentiment: query.sentiment,
         from_ms,
-        to_ms,
+        to_ms: until_ms,
         search: query.search,
+        metadata: query.metadata,
     })
 }

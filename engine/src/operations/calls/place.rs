@@ -18,6 +18,7 @@ use self::plan::Plan;
 use crate::base::error::Code;
 use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
+use crate::base::values::{Metadata, Variables};
 use crate::carriers::CarrierName;
 use crate::operations::context::Context;
 use crate::operations::operation::{Input, Operation, Output};
@@ -38,7 +39,9 @@ pub const OPERATION: Operation = Operation::post("create_outbound_call", "/calls
     .returns::<Answer>()
     .errors(&[
         Code::SpendLimitReached,
+        Code::MissingVariables,
         Code::CarrierNotConfigured,
+        Code::LimitReached,
         Code::RequestInProgress,
         Code::TooManyCalls,
         Code::CarrierRejected,
@@ -48,7 +51,7 @@ pub const OPERATION: Operation = Operation::post("create_outbound_call", "/calls
 /// Options.
 #[derive(Deserialize, JsonSchema)]
 pub struct Query {
-    /// True checks everything, places no call and reports what would happen. The response is then 201 with `dry_run`.
+    /// Checks everything and places no call. It reports what would happen; the response is then 201 with `dry_run`.
     #[serde(default)]
     dry_run: bool,
 }
@@ -69,11 +72,20 @@ pub struct Body {
     #[serde(default)]
     #[schemars(with = "E164")]
     user_number: Option<E164>,
+    /// What fills in `{{name}}` in the assistant's instructions and opening message, and in what it says to an answering machine, by name. Names have small letters,
+    /// digits and underscores; at most 64, each of up to 1,024 bytes, 16 KiB in all.
+    #[serde(default)]
+    variables: Variables,
+    /// Texts of your own that are kept with the call, by name. At most 50, with names of up to 64 characters and values of up to 512
+    /// bytes, 4 KiB in all.
+    #[serde(default)]
+    metadata: Metadata,
 }
 
 /// The placed call, or the result of a dry run.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "OutboundCall")]
 pub enum Answer {
     /// The carrier accepted the call.
     Placed(Box<Call>),

@@ -78,7 +78,8 @@ const CALL_OF_RUN: &str = "(SELECT call_id FROM runs WHERE workspace_id = :ws AN
 async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Found, Fault> {
     let reads =
         [calls::select_without_transcript(id), calls::select_ended(id), journal(":followed", id, seen.after)];
-    let [call, ended, changes] = context.read_each(reads).await?;
+    let [call, mut ended, changes] = context.read_each(reads).await?;
+    context.unarchive(&mut ended).await?;
     let base_url = &context.services.config().base_url;
     if let Some(row) = ended.first() {
         return after_end(Some(row), json(&Call::read(row, base_url)?)?, seen);
@@ -94,7 +95,8 @@ async fn of_call(context: &mut Context, id: &CallId, seen: &Seen) -> Result<Foun
 
 async fn of_run(context: &mut Context, id: &RunId, seen: &Seen) -> Result<Found, Fault> {
     let reads = [get::select(id), calls::select_ended_of_run(id), journal(CALL_OF_RUN, id, seen.after)];
-    let [run, ended, changes] = context.read_each(reads).await?;
+    let [run, mut ended, changes] = context.read_each(reads).await?;
+    context.unarchive(&mut ended).await?;
     let row = run.first().ok_or_else(|| Error::not_found("run"))?;
     let run = Run::read(row)?;
     let id_of_status = match run.status {

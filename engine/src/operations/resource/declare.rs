@@ -24,8 +24,8 @@ macro_rules! resource {
             $($(#[$field_about])* pub(crate) $field: $type,)+
         }
 
-        $(#[$about])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        $(#[$about])*
         pub(crate) struct $name {
             $(#[$id_about])*
             pub(crate) id: $id,

@@ -13,6 +13,7 @@ use crate::operations::listing::{self, Part};
 use crate::operations::operation::{Input, Operation, Output};
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
+use crate::storage::idempotency;
 
 /// `GET` of all.
 pub(crate) const fn list<R: Resource>(id: &'static str) -> Operation {
@@ -50,7 +51,7 @@ pub(crate) const fn delete<R: Resource>(id: &'static str) -> Operation {
 
 /// What the type and the rules of a resource refuse. Defaults are not filled in: a rule that compares two fields needs
 /// both from the client.
-fn problems<R: Resource>(fields: &mut SoundFields<'_>, config: &Config) -> Vec<FieldProblem> {
+pub(crate) fn problems<R: Resource>(fields: &mut SoundFields<'_>, config: &Config) -> Vec<FieldProblem> {
     let mut problems = Vec::new();
     if let Some(draft) = fields.read::<R::Draft>(&mut problems)
         && let Err(error) = R::check(&draft, config)
@@ -111,7 +112,8 @@ async fn run_update<R: Resource>(context: &mut Context, input: &Input) -> Result
 async fn run_delete<R: Resource>(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id: R::Id = input.id();
     loop {
-        let mut statements = R::deleted_with(&id, Timestamp::from_ms(context.now_ms));
+        let mut statements = vec![idempotency::forget_deleted(R::NOUN, &id)];
+        statements.extend(R::deleted_with(&id, Timestamp::from_ms(context.now_ms)));
         statements.extend(statements::delete::<R>(&id));
         let rows = context.write(statements).await?;
         match rows.as_slice() {

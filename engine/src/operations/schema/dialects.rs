@@ -17,11 +17,8 @@ pub fn request(schema: SchemaOf, partial: bool) -> Value {
         .into_generator();
     let mut value = schema(&mut generator).to_value();
     normalise(&mut value);
-    if partial && let Some(object) = value.as_object_mut() {
-        object.remove("required");
-        for property in properties_mut(object) {
-            property.remove("default");
-        }
+    if partial {
+        without_requirements(&mut value);
     }
     value
 }
@@ -35,6 +32,41 @@ pub fn response_generator() -> SchemaGenerator {
         })
         .for_serialize()
         .into_generator()
+}
+
+/// A generator for request schemas that collects named ones in the same place.
+pub fn request_generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .for_deserialize()
+        .into_generator()
+}
+
+/// A request's body as a document shows it: what is within it is named.
+pub fn documented_request(schema: SchemaOf, partial: bool, generator: &mut SchemaGenerator) -> Value {
+    let mut value = schema(generator).to_value();
+    let name = value["$ref"].as_str().and_then(|place| place.rsplit('/').next());
+    if let Some(whole) = name.and_then(|name| generator.definitions().get(name)) {
+        value = whole.clone();
+    }
+    normalise(&mut value);
+    if partial {
+        without_requirements(&mut value);
+    }
+    value
+}
+
+/// A PATCH may leave every field out, which then keeps its value.
+fn without_requirements(body: &mut Value) {
+    if let Some(object) = body.as_object_mut() {
+        object.remove("required");
+        for property in properties_mut(object) {
+            property.remove("default");
+        }
+    }
 }
 
 /// Removes schemars' redundant keywords, and writes enums and nullable values in one form.
@@ -62,6 +94,8 @@ pub fn normalise(schema: &mut Value) {
             ("properties" | "$defs", Value::Object(children)) => {
                 children.values_mut().for_each(normalise);
             }
+            // Not every generator knows that `true` is a schema, too.
+            ("items", child) if *child == Value::Bool(true) => *child = json!({}),
             ("items" | "additionalProperties", child) => normalise(child),
             ("anyOf" | "oneOf" | "allOf", Value::Array(branches)) => {
                 branches.iter_mut().for_each(normalise);
@@ -172,6 +206,10 @@ pub fn for_mcp(schema: &Value) -> Value {
             }
             ("items", child) => {
                 slim.insert(name.clone(), for_mcp(child));
+            }
+            // Some clients take no schema here.
+            ("additionalProperties", Value::Object(_)) => {
+                slim.insert(name.clone(), true.into());
             }
             ("description", Value::String(text)) => {
                 slim.insert(name.clone(), text.trim().into());

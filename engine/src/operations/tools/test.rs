@@ -45,7 +45,7 @@ struct Body {
 
 /// What was sent, and what came back.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ToolTest")]
+#[schemars(rename = "ToolTestResult")]
 struct Tested {
     /// The request as it was sent.
     request: SentRequest,
@@ -116,8 +116,16 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let services = context.services.clone();
     let test_id = services.new_id::<ToolTestId>().to_string();
     let call = tool_callback::described_test();
-    let request = tool_callback::request(&services, &tool, secrets, &test_id, &arguments, &call)
-        .map_err(|reason| Error::new(Code::PrivateTarget, format!("{reason}.")))?;
+    let request = tool_callback::request(
+        &services,
+        &tool,
+        secrets,
+        &test_id,
+        &arguments,
+        &call,
+        context.workspace_id()?,
+    )
+    .map_err(|reason| Error::new(Code::PrivateTarget, format!("{reason}.")))?;
     let sent = SentRequest {
         method: request.method.to_owned(),
         url: request.url.clone(),

@@ -28,9 +28,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     webhook.check_enabled()?;
     let data = json!({"webhook": webhook});
     let (services, workspace_id) = (&context.services, context.workspace_id()?);
-    let kind = EventKind::WebhookTest;
+    let about = EventKind::WebhookTest.of_webhook(&webhook.id);
     let (delivery, event) =
-        events::emit_to(services, workspace_id, &webhook.id, kind, &data, context.now_ms)?;
+        events::emit_to(services, workspace_id, &webhook.id, about, &data, context.now_ms)?;
     let mut batch = Batch::from([resource::unchanged(&webhook)]);
     batch.append(event);
     context.commit(batch, Output::created(&delivery)?).await

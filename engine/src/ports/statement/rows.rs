@@ -27,6 +27,11 @@ impl Rows {
         self.values.first().map(|values| Row { columns: &self.columns, values })
     }
 
+    /// The size of all texts.
+    pub fn bytes(&self) -> u64 {
+        self.values.iter().flatten().map(Value::bytes).sum::<usize>() as u64
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

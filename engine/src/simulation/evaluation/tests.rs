@@ -32,8 +32,88 @@ fn an_excluded_text_reports_its_row() {
 fn an_empty_transcript_contains_no_text() {
     assert_eq!(decided("transcript", "any", "x", &[]).passed, Some(false));
     let result = decided("transcript_excludes", "user", "x", &[]);
-    assert_eq!(result.passed, Some(true));
+    assert_eq!(result.passed, None, "who said nothing is not judged");
     assert_eq!(result.reason, "There is no turn of the user in the transcript.");
+    assert_eq!(decided("transcript_excludes", "tool", "x", &rows()[..2]).passed, None);
+}
+
+#[test]
+fn typography_is_ignored() {
+    let rows = [row(0, TranscriptRole::Assistant, "I can’t do that. It’s BD‑17 – “sure”…")];
+    for text in ["can't", "can’t", "BD-17", "bd–17 - \"Sure\"...", "it\u{2bc}s"] {
+        assert_eq!(decided("transcript", "assistant", text, &rows).passed, Some(true), "{text}");
+        assert_eq!(decided("transcript_excludes", "assistant", text, &rows).passed, Some(false), "{text}");
+    }
+    assert_eq!(decided("transcript", "assistant", "cant", &rows).passed, Some(false));
+}
+
+#[test]
+fn other_letters_hide_no_excluded_text() {
+    let said = |text: &str| {
+        decided("transcript_excludes", "assistant", "refund", &[row(0, TranscriptRole::Assistant, text)])
+    };
+    for text in ["No re-fund.", "A rеfund.", "RE\u{202e}FUND", "re\u{34f}fund", "𝐫𝐞𝐟𝐮𝐧𝐝"] {
+        assert_eq!((said(text).passed, said(text).matched_index), (Some(false), Some(0)), "{text}");
+    }
+    let result = said("A refu\u{301}nd.");
+    assert_eq!((result.passed, result.matched_index), (None, Some(0)));
+    assert_eq!(result.reason, "It may be in a line of the assistant: there it has other accents.");
+    for text in ["A pre-funded re - turn.", "Это фонд.", "Eine schöne Re-Form."] {
+        assert_eq!(said(text).passed, Some(true), "{text}");
+    }
+}
+
+#[test]
+fn a_line_that_was_cut_off_before_the_text_is_named() {
+    let mut rows = rows();
+    rows[4].interrupted = true;
+    rows[4].intended_text = Some("We are open nine  to five. Anything else?".into());
+    let result = decided("transcript", "assistant", "anything else", &rows);
+    assert_eq!((result.passed, result.matched_index), (Some(false), Some(4)));
+    let told = "None of the 2 turns of the assistant contains the text. One was going to say it, but was cut off before.";
+    assert_eq!(result.reason, told);
+    let result = decided("transcript_excludes", "assistant", "anything else", &rows);
+    assert_eq!((result.passed, result.matched_index, result.reason.as_str()), (Some(true), None, told));
+    assert_eq!(decided("transcript", "assistant", "unicorn", &rows).matched_index, None);
+}
+
+#[test]
+fn a_name_that_no_tool_has_decides_nothing() {
+    let rows = rows();
+    let told = |kind: &str, name: &str, tools: &[&'static str]| {
+        let evaluation = evaluation(kind, "any", name);
+        let read = ReadTranscript::new(&rows).with_tools(tools.to_vec());
+        let Assessment::Decided(result) = evaluation.assess_read(&read) else { panic!("asked") };
+        (result.passed, result.reason)
+    };
+    let tools = ["hours_of", "refund"];
+    for name in ["hours_off", "Hours_of"] {
+        let (passed, reason) = told("tool_not_called", name, &tools);
+        assert_eq!(passed, None, "{name}");
+        assert_eq!(reason, "The assistant has no tool of this name; it has “hours_of”, “refund”.");
+        assert_eq!(told("no_tool_error", name, &tools), (None, reason.clone()));
+        assert_eq!(told("tool_call", name, &tools), (Some(false), reason));
+    }
+    assert_eq!(told("tool_not_called", "refund", &tools).0, Some(true));
+    assert_eq!(told("tool_not_called", " refund ", &tools).0, Some(true));
+    assert_eq!(told("no_tool_error", "refund", &tools).0, None);
+    assert_eq!(told("tool_not_called", "*", &[]).0, Some(false));
+    assert_eq!(told("tool_not_called", "x", &[]).1, "The assistant has no tool of this name; it has none.");
+    // The model asked for a tool that it does not have.
+    assert_eq!(told("tool_not_called", "hours_of", &["refund"]).0, Some(false));
+}
+
+#[test]
+fn a_call_that_failed_is_named_where_one_is_missing() {
+    let mut rows = rows();
+    rows[3].is_error = Some(true);
+    rows[3].text = "it answered 500".into();
+    let evaluation: Evaluation =
+        serde_json::from_value(json!({"kind": "tool_call", "includes": "hours_of", "times": 1})).unwrap();
+    let Assessment::Decided(result) = evaluation.assess(&rows) else { panic!("asked") };
+    assert_eq!((result.passed, result.matched_index), (Some(false), Some(2)));
+    let told = "0 matching calls of this tool succeeded; there should be 1. One failed: “it answered 500”.";
+    assert_eq!(result.reason, told);
 }
 
 #[test]
@@ -240,11 +320,11 @@ fn a_tool_that_was_not_called_and_calls_without_error() {
     assert_eq!(passed("tool_not_called", "*", &rows), (Some(false), Some(2)));
     assert_eq!(passed("tool_not_called", "*", &rows[..2]), (Some(true), None));
     assert_eq!(passed("no_tool_error", "*", &rows), (Some(true), None));
-    assert_eq!(passed("no_tool_error", "*", &rows[..2]), (Some(true), None));
+    assert_eq!(passed("no_tool_error", "*", &rows[..2]), (None, None), "there was no call that could fail");
     rows[3].is_error = Some(true);
     assert_eq!(passed("no_tool_error", "*", &rows), (Some(false), Some(2)));
     assert_eq!(passed("no_tool_error", "hours_of", &rows), (Some(false), Some(2)));
-    assert_eq!(passed("no_tool_error", "refund", &rows), (Some(true), None));
+    assert_eq!(passed("no_tool_error", "refund", &rows), (None, None));
     // The model asked for it, although the call was refused.
     rows[2].is_error = Some(true);
     assert_eq!(passed("tool_not_called", "hours_of", &rows), (Some(false), Some(2)));

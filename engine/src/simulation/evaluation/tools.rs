@@ -1,11 +1,16 @@
 //! Evaluations of tool calls.
 use serde_json::{Map, Value};
 
-use super::{EVALUATION_ARGUMENTS_BYTES_MAX, Evaluation, EvaluationKind, EvaluationResult};
+use super::{EVALUATION_ARGUMENTS_BYTES_MAX, Evaluation, EvaluationKind, EvaluationResult, ReadTranscript};
+use crate::base::text::{collapse_whitespace, truncate};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 
 /// In place of a tool's name: any tool.
 const ANY_TOOL: &str = "*";
+/// Of a tool's error in a reason.
+const ERROR_BYTES_MAX: usize = 200;
+/// Names of tools in a reason.
+const NAMES_MAX: usize = 8;
 
 /// What came of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +43,8 @@ impl Evaluation {
         }
     }
 
-    pub(super) fn called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
+    pub(super) fn called(&self, read: &ReadTranscript<'_>) -> EvaluationResult {
+        let transcript = read.rows;
         let (mut good, mut bad, mut open, mut others) = (Vec::new(), None, None, 0_u32);
         for (row, outcome) in self.calls(transcript) {
             if !self.arguments.as_ref().is_none_or(|wanted| has_arguments(row, wanted)) {
@@ -53,12 +59,19 @@ impl Evaluation {
         }
         if let Some(times) = self.times {
             let found = u32::try_from(good.len()).unwrap_or(u32::MAX);
-            let reason = format!(
+            let mut reason = format!(
                 "{} of this tool succeeded; there should be {times}.",
                 counted(found, "matching call")
             );
-            // The call that should not be there any more, or the last.
-            let index = good.get(times as usize).or(good.last()).copied();
+            // The call that should not be there any more, or that should have succeeded, or the last.
+            let failed = bad.filter(|_| found < times);
+            if let Some(row) = failed {
+                reason.push_str(&error_of(row, transcript));
+            } else if found == 0 {
+                reason.extend(self.unknown_tool(read).map(|unknown| format!(" {unknown}")));
+            }
+            let last = failed.map(|row| row.index).or(good.last().copied());
+            let index = good.get(times as usize).copied().or(last);
             return self.result(Some(found == times), index, reason);
         }
         if let Some(index) = good.first() {
@@ -80,7 +93,9 @@ impl Evaluation {
             let reason = "The tool was called, but the conversation ended before its result.".to_owned();
             return self.result(Some(false), Some(row.index), reason);
         }
-        let reason = if others > 0 {
+        let reason = if let Some(unknown) = self.unknown_tool(read).filter(|_| others == 0) {
+            unknown
+        } else if others > 0 {
             format!("{} of this tool, none with these arguments.", counted(others, "call"))
         } else {
             let made =
@@ -94,17 +109,19 @@ impl Evaluation {
         self.result(Some(false), None, reason)
     }
 
-    pub(super) fn not_called(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
-        let called = self.calls(transcript).next();
-        match called {
-            Some((row, _)) => self.result(Some(false), Some(row.index), "The model called it.".to_owned()),
+    pub(super) fn not_called(&self, read: &ReadTranscript<'_>) -> EvaluationResult {
+        if let Some((row, _)) = self.calls(read.rows).next() {
+            return self.result(Some(false), Some(row.index), "The model called it.".to_owned());
+        }
+        match self.unknown_tool(read) {
+            Some(unknown) => self.result(None, None, unknown),
             None => self.result(Some(true), None, "The model did not call it.".to_owned()),
         }
     }
 
-    pub(super) fn without_error(&self, transcript: &[TranscriptRow]) -> EvaluationResult {
+    pub(super) fn without_error(&self, read: &ReadTranscript<'_>) -> EvaluationResult {
         let mut calls = 0;
-        for (row, outcome) in self.calls(transcript) {
+        for (row, outcome) in self.calls(read.rows) {
             if outcome == Outcome::Failed {
                 return self.result(
                     Some(false),
@@ -114,11 +131,22 @@ impl Evaluation {
             }
             calls += 1;
         }
-        let reason = match calls {
-            0 => "There was no call that could fail.".to_owned(),
-            calls => format!("No error in {}.", counted(calls, "call")),
-        };
-        self.result(Some(true), None, reason)
+        if calls == 0 {
+            let none = || "There was no call that could fail.".to_owned();
+            return self.result(None, None, self.unknown_tool(read).unwrap_or_else(none));
+        }
+        self.result(Some(true), None, format!("No error in {}.", counted(calls, "call")))
+    }
+
+    /// What to say of a name that none of the assistant's tools has, if those are known.
+    fn unknown_tool(&self, read: &ReadTranscript<'_>) -> Option<String> {
+        let name = self.includes.trim();
+        let tools = read.tools.as_ref().filter(|tools| name != ANY_TOOL && !tools.contains(&name))?;
+        let names: Vec<&str> = tools.iter().take(NAMES_MAX).copied().collect();
+        Some(match names.join("”, “") {
+            names if names.is_empty() => "The assistant has no tool of this name; it has none.".to_owned(),
+            names => format!("The assistant has no tool of this name; it has “{names}”."),
+        })
     }
 
     /// The calls of the tool, with what came of them.
@@ -146,12 +174,26 @@ impl Evaluation {
     }
 }
 
+/// The error of a call that failed, as the end of a reason.
+fn error_of(call: &TranscriptRow, transcript: &[TranscriptRow]) -> String {
+    let is_result = |row: &&TranscriptRow| {
+        row.role == TranscriptRole::ToolResult && row.tool_call_id == call.tool_call_id
+    };
+    let result = transcript.iter().find(is_result).map(|row| collapse_whitespace(&row.text));
+    let what = if call.is_error == Some(true) { "was refused" } else { "failed" };
+    match result.filter(|text| !text.is_empty()) {
+        Some(text) => format!(" One {what}: “{}”.", truncate(text, ERROR_BYTES_MAX)),
+        None => format!(" One {what}."),
+    }
+}
+
 /// Whether the call has the arguments, among others.
 fn has_arguments(row: &TranscriptRow, wanted: &Map<String, Value>) -> bool {
     matches!(&row.arguments, Some(Value::Object(given)) if has_fields(given, wanted))
 }
 
-fn has_fields(given: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+/// Whether `given` has the fields of `wanted`, by type and value, among others.
+pub(in crate::simulation) fn has_fields(given: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
     wanted.iter().all(|(name, wanted)| given.get(name).is_some_and(|given| is_same(given, wanted)))
 }
 

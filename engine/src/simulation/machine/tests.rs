@@ -267,7 +267,7 @@ fn call(name: &str) -> Input {
 }
 
 fn result(id: &str) -> Input {
-    Input::ToolResult { id: id.into(), text: "done".into(), is_error: false }
+    Input::ToolResult { id: id.into(), text: "done".into(), is_error: false, mocked: false, after_ms: 0 }
 }
 
 fn ruling(passed: bool) -> Input {

@@ -124,7 +124,7 @@ fn run(conditions: Conditions) -> (SimulationResult, VoiceLine) {
         voice: Some(VoiceSetup { conditions, is_interruptible: true }),
     };
     let assistant = RulesAssistant::new(&setup.assistant.knowledge, &setup.assistant.tools);
-    let caller = RulesCaller::new(&setup.scenario);
+    let caller = RulesCaller::new(&setup.persona, &setup.scenario);
     let mut judge = RulesJudge::new();
     let mut simulation = Simulation::new(setup);
     loop {

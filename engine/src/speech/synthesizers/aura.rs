@@ -11,7 +11,7 @@ use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
 /// The speeds that the provider makes (its reference of the interface); it refuses others.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.5;
+pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.5;
 /// The provider allows this many flushes in [`FLUSH_WINDOW_MS`].
 const FLUSHES_MAX: usize = 20;
 /// How many of them are kept for the ends of lines, without which a line never ends.
@@ -120,6 +120,7 @@ impl Dialect for Aura {
             url: self.settings.socket("/speak", &query),
             headers: self.settings.key_header("authorization", "Token "),
             subprotocols: Vec::new(),
+            party: self.settings.party.clone(),
         }
     }
 

@@ -11,9 +11,9 @@ use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
 /// The speeds that the provider makes (its reference of the interface); it refuses others.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.6..=1.5;
+pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.6..=1.5;
 /// The version of the interface that this file speaks.
-const VERSION: &str = "2026-08-14";
+pub const VERSION: &str = "2026-08-14";
 /// The model of settings without one.
 const MODEL: &str = "sonic-3.5";
 
@@ -70,7 +70,7 @@ impl Dialect for Cartesia {
         let mut headers = self.settings.key_header("authorization", "Bearer ");
         headers.push(("cartesia-version", VERSION.to_owned()));
         let url = self.settings.socket("/tts/websocket", &[("cartesia_version", Some(VERSION))]);
-        SocketRequest { url, headers, subprotocols: Vec::new() }
+        SocketRequest { url, headers, subprotocols: Vec::new(), party: self.settings.party.clone() }
     }
 
     fn opened(&mut self, _now_ms: i64) {

@@ -14,7 +14,7 @@ use crate::ports::SocketMessage;
 use crate::speech::exchange::SocketRequest;
 
 /// The speeds that the provider makes (its reference of the interface); it refuses others.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.2;
+pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.7..=1.2;
 /// The provider closes a connection with more open contexts.
 const CONTEXTS_MAX: usize = 5;
 /// How long the end of a closed context is awaited.
@@ -115,6 +115,7 @@ impl Dialect for ElevenLabs {
             url: self.settings.socket(&format!("/text-to-speech/{voice}/multi-stream-input"), &query),
             headers: self.settings.key_header("xi-api-key", ""),
             subprotocols: Vec::new(),
+            party: self.settings.party.clone(),
         }
     }
 

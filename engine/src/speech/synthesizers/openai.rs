@@ -112,6 +112,7 @@ impl OpenAi {
             deadline_ms: RESPONSE_MS,
             response_bytes_max: RESPONSE_BYTES_MAX,
             egress: Egress::Operator,
+            party: settings.party.clone(),
         }
     }
 

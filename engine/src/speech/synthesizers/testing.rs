@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use super::SynthesizerSettings;
 use crate::base::setting::Secret;
-use crate::ports::{HttpRequest, SocketMessage};
+use crate::ports::{HttpRequest, Party, SocketMessage};
 use crate::speech::exchange::{Arrival, ExchangeFailure, ExchangeId, SocketRequest, SpeechFailure, Transmit};
 use crate::speech::synthesizer::{LineId, Synthesizer, SynthesizerEvent, WordTime};
 
 /// Settings with a key and a voice.
 pub(super) fn settings(base_url: &str) -> SynthesizerSettings {
     SynthesizerSettings {
+        party: Party::speech("test"),
         base_url: base_url.to_owned(),
         api_key: Some(Secret::new("key-1")),
         model: Some("model-1".to_owned()),

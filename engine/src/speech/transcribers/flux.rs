@@ -19,7 +19,7 @@ use crate::speech::transcriber::{Transcriber, TranscriberEvent};
 
 const KIND: TranscriberKind = TranscriberKind::DeepgramFlux;
 /// The silence after which a turn is over in any case (`eot_timeout_ms`), as far as Flux goes along.
-const TURN_ENDS_MS: std::ops::RangeInclusive<i64> = 500..=10_000;
+pub(super) const TURN_ENDS_MS: std::ops::RangeInclusive<i64> = 500..=10_000;
 /// How long after that Flux may take to tell.
 pub(super) const TELLS_MS: i64 = 500;
 /// How sure Flux must be to announce a likely end, which lets an answer begin to be thought of.

@@ -9,8 +9,9 @@
 //!
 //! What they share: the connection with its retries (`socket_link.rs`), the audio that may have to be sent again
 //! (`audio_log.rs`), the events and their texts (`events.rs`), and what a failure says and whose it is (`report.rs`).
-use crate::base::limits::{SPEECH_KEYTERMS_BYTES_MAX, SPEECH_KEYTERMS_MAX};
+use crate::base::limits::{SPEECH_KEYTERM_BYTES_MORE, SPEECH_KEYTERMS_BYTES_MAX, SPEECH_KEYTERMS_MAX};
 use crate::base::setting::Secret;
+use crate::ports::Party;
 
 use super::audio::Rate;
 use super::end_of_turn::Patience;
@@ -69,6 +70,15 @@ impl TranscriberKind {
         })
     }
 
+    /// The shortest silence after which it can end a turn in any case, where it decides that itself.
+    #[must_use]
+    pub const fn turn_ends_ms_min(self) -> Option<i64> {
+        match self {
+            Self::DeepgramFlux => Some(*flux::TURN_ENDS_MS.start()),
+            Self::Deepgram | Self::OpenaiFile | Self::OpenaiRealtime => None,
+        }
+    }
+
     /// How long after the end of speech a final transcript is awaited: the 99th percentile as the field measured it. Flux
     /// has no such figure, because it ends the turn itself: after [`TranscriberSettings::turn_ends_ms`] without speech at
     /// the latest. This is for the default.
@@ -95,6 +105,8 @@ impl TranscriberKind {
 /// What a protocol needs to know.
 #[derive(Debug, Clone)]
 pub struct TranscriberSettings {
+    /// Whose server it is.
+    pub party: Party,
     /// Without a trailing slash. Deepgram: without the version (`https://api.deepgram.com`); OpenAI and compatible servers:
     /// with it (`https://api.openai.com/v1`). For sockets, `https` and `http` stand for `wss` and `ws`, and a base that
     /// already ends in `/realtime` is taken as it is.
@@ -124,7 +136,7 @@ impl TranscriberSettings {
         terms
             .take(SPEECH_KEYTERMS_MAX)
             .take_while(|term| {
-                bytes += term.len() + 2;
+                bytes += term.len() + SPEECH_KEYTERM_BYTES_MORE;
                 bytes <= SPEECH_KEYTERMS_BYTES_MAX
             })
             .collect()
@@ -166,6 +178,7 @@ mod tests {
     #[test]
     fn key_terms_and_languages_are_bounded() {
         let settings = TranscriberSettings {
+            party: Party::speech("test"),
             base_url: String::new(),
             api_key: Secret::new("k"),
             model: String::new(),
@@ -185,6 +198,7 @@ mod tests {
     fn every_kind_waits_as_its_row_says() {
         for kind in TranscriberKind::ALL {
             let settings = TranscriberSettings {
+                party: Party::speech("test"),
                 base_url: "https://stt.example".into(),
                 api_key: Secret::new("k"),
                 model: "m".into(),

@@ -177,6 +177,7 @@ impl OpenaiFile {
                 deadline_ms: TRANSCRIPTION_DEADLINE_MS,
                 response_bytes_max: SPEECH_MESSAGE_BYTES_MAX,
                 egress: Egress::Operator,
+                party: self.settings.party.clone(),
             };
             piece.attempts += 1;
             let by_ms =

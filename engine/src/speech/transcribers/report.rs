@@ -140,10 +140,12 @@ impl Reporter {
 mod tests {
     use super::*;
     use crate::base::setting::Secret;
+    use crate::ports::Party;
     use serde_json::json;
 
     fn reporter() -> Reporter {
         let settings = TranscriberSettings {
+            party: Party::speech("test"),
             base_url: "https://stt.customer.example/v1".into(),
             api_key: Secret::new("dg-1234"),
             model: "m".into(),

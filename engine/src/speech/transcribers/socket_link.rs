@@ -10,7 +10,7 @@ use crate::base::limits::{
     SPEECH_CLOSE_MS, SPEECH_CONNECT_MS, SPEECH_KEEP_ALIVE_MS, SPEECH_MESSAGE_BYTES_MAX, SPEECH_RETRY_MS,
     SPEECH_STEADY_MS, SPEECH_UNREADABLE_MAX,
 };
-use crate::ports::SocketMessage;
+use crate::ports::{Party, SocketMessage};
 use crate::speech::exchange::{Arrival, ExchangeFailure, ExchangeId, SocketRequest, SpeechFailure, Transmit};
 
 /// What happened to the connection.
@@ -81,8 +81,13 @@ impl SocketLink {
             Some(_) => State::Fresh,
             None => State::Ended(reporter.misconfigured("has an invalid base URL", "")),
         };
-        let request =
-            request.unwrap_or(SocketRequest { url: String::new(), headers: vec![], subprotocols: vec![] });
+        let nowhere = || SocketRequest {
+            url: String::new(),
+            headers: vec![],
+            subprotocols: vec![],
+            party: Party::speech(""),
+        };
+        let request = request.unwrap_or_else(nowhere);
         Self {
             request,
             reporter,
@@ -375,7 +380,7 @@ pub(super) fn socket_request(
     }
     let key = settings.api_key.reveal();
     let headers = if key.is_empty() { vec![] } else { vec![("authorization", format!("{scheme} {key}"))] };
-    Some(SocketRequest { url: url.into(), headers, subprotocols: vec![] })
+    Some(SocketRequest { url: url.into(), headers, subprotocols: vec![], party: settings.party.clone() })
 }
 
 #[cfg(test)]

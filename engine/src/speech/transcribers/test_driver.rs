@@ -1,6 +1,6 @@
 //! A driver for tests: performs nothing, keeps what a transcriber transmits and tells, and lets time pass.
 use crate::base::setting::Secret;
-use crate::ports::{HttpRequest, SocketMessage};
+use crate::ports::{HttpRequest, Party, SocketMessage};
 use crate::speech::audio::{FRAME_MS, Rate};
 use crate::speech::exchange::{Arrival, ExchangeFailure, ExchangeId, SocketRequest, Transmit};
 use crate::speech::transcriber::{Transcriber, TranscriberEvent};
@@ -17,6 +17,7 @@ pub(super) struct Driver {
 
 pub(super) fn settings(model: &str) -> TranscriberSettings {
     TranscriberSettings {
+        party: Party::speech("test"),
         base_url: "https://stt.example".into(),
         api_key: Secret::new("key-of-the-operator"),
         model: model.into(),

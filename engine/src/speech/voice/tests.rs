@@ -1,4 +1,5 @@
 use super::*;
+use crate::ports::Party;
 use crate::speech::settings::SpeechApi;
 use crate::speech::synthesizers::{self, SynthesizerSettings};
 use crate::speech::tone::ToneEncoder;
@@ -86,6 +87,7 @@ fn each_turn_has_the_times_of_its_steps() {
 /// A line of a speech server's voice.
 fn spoken() -> Voice {
     let settings = SynthesizerSettings {
+        party: Party::speech("test"),
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         api_key: None,
         model: None,

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::base::ids::{AssistantId, CallId, RunId, WorkspaceId};
 use crate::base::time::{self, Timestamp};
+use crate::base::values::{Metadata, Variables};
 use crate::carriers::CarrierName;
 use crate::conversation::transcript::TranscriptRow;
 use crate::conversation::{CallFault, EndedReason, Outcome, Sentiment};
@@ -13,8 +14,10 @@ use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
 use crate::speech::turn_times::TurnTimes;
 use crate::sql;
+use crate::storage::archives;
 use crate::storage::calls::enums::{CallStatus, Direction, Source};
 use crate::storage::calls::{Analysis, Costs, EndedCall, NewCall, Usage, waits};
+use crate::storage::column::Column;
 use crate::storage::fault::Fault;
 
 /// A call.
@@ -26,6 +29,9 @@ pub struct Call {
     assistant_id: AssistantId,
     /// The assistant's revision used in the call.
     assistant_revision: i64,
+    /// The hash of what the conversation ran with, for `GET /snapshots/{hash}`. Null before the conversation begins, and of calls
+    /// of earlier versions.
+    snapshot: Option<String>,
     /// Where the call comes from.
     source: Source,
     /// Whether the call is incoming or outgoing.
@@ -85,6 +91,11 @@ pub struct Call {
     recording: Option<Recording>,
     /// The simulation run of the call; null if there is none.
     simulation_run_id: Option<RunId>,
+    /// What filled in the names in the assistant's texts, without what is built in. Null in lists; reading a single call always
+    /// returns it.
+    variables: Option<Variables>,
+    /// Texts of your own, by name, as the call was started with them.
+    metadata: Metadata,
 }
 
 /// A call's recording.
@@ -115,7 +126,7 @@ impl Recording {
 }
 
 /// The columns of `calls AS c` and `call_groups AS g` that [`Call::read`] needs, except the transcript.
-pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.assistant_revision AS assistant_revision,
+pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.assistant_revision AS assistant_revision, c.snapshot AS snapshot,
  g.source AS source, c.direction AS direction, c.status AS status, c.from_number AS from_number, c.to_number AS to_number,
  c.user_number AS user_number, c.provider AS provider, c.carrier_call_id AS carrier_call_id, g.model AS model, g.voice AS voice,
  c.started_at AS started_at, c.answered_at AS answered_at, c.ended_at AS ended_at, c.duration_ms AS duration_ms,
@@ -123,9 +134,10 @@ pub(super) const COLUMNS: &str = "c.id AS id, g.assistant_id AS assistant_id, c.
  c.cost_microusd AS cost_microusd, c.telephony_microusd AS telephony_microusd, c.stt_microusd AS stt_microusd,
  c.llm_microusd AS llm_microusd, c.tts_microusd AS tts_microusd, c.llm_input_tokens AS llm_input_tokens,
  c.llm_output_tokens AS llm_output_tokens, c.llm_uncounted_answers AS llm_uncounted_answers, c.recording_ms AS recording_ms, c.simulation_run_id AS simulation_run_id,
- COALESCE(c.waits, '[]') AS waits";
+ COALESCE(c.waits, '[]') AS waits, c.metadata AS metadata";
 
-/// One call of the caller's workspace, for operations.
+/// One call of the caller's workspace, for operations. `Services::unarchive` completes the
+/// rows.
 pub fn select(id: &CallId) -> Statement {
     sql!(select_where("c.workspace_id = :ws AND c.id = :id"), id = id)
 }
@@ -134,7 +146,7 @@ pub fn select(id: &CallId) -> Statement {
 pub fn select_without_transcript(id: &CallId) -> Statement {
     sql!(
         format!(
-            "SELECT {COLUMNS}, NULL AS transcript, NULL AS turns FROM calls AS c
+            "SELECT {COLUMNS}, c.variables AS variables, NULL AS transcript, NULL AS turns FROM calls AS c
              JOIN call_groups AS g ON g.id = c.group_id WHERE c.workspace_id = :ws AND c.id = :id"
         ),
         id = id
@@ -170,8 +182,9 @@ const SO_FAR: &str = "(SELECT json_group_array(json(content)) FROM
 
 fn select_where(condition: &str) -> String {
     format!(
-        "SELECT {COLUMNS}, COALESCE(t.content, {SO_FAR}) AS transcript, COALESCE(t.turns, '[]') AS turns, t.changes AS changes FROM calls AS c
-         JOIN call_groups AS g ON g.id = c.group_id LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE {condition}"
+        "SELECT {COLUMNS}, c.variables AS variables, COALESCE(t.content, {SO_FAR}) AS transcript, COALESCE(t.turns, '[]') AS turns, t.changes AS changes, {} FROM calls AS c
+         JOIN call_groups AS g ON g.id = c.group_id LEFT JOIN call_transcripts AS t ON t.seq = c.seq WHERE {condition}",
+        archives::COLUMNS
     )
 }
 
@@ -190,6 +203,7 @@ impl Call {
         Ok(Self {
             assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
+            snapshot: row.optional_text("snapshot")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
             status: row.word("status")?,
@@ -232,6 +246,8 @@ impl Call {
             },
             recording: recording_ms.map(|duration_ms| Recording::new(base_url, &id, duration_ms)),
             simulation_run_id: row.optional_id("simulation_run_id")?,
+            variables: Column::read(row, "variables")?,
+            metadata: row.json("metadata")?,
             id,
         })
     }
@@ -241,11 +257,6 @@ impl Call {
     pub fn recorded(mut self, base_url: &str, duration_ms: i64) -> Self {
         self.recording = Some(Recording::new(base_url, &self.id, duration_ms));
         self
-    }
-
-    /// The transcript; `[]` where the list left it out.
-    pub fn transcript(&self) -> Box<RawValue> {
-        self.transcript.clone().unwrap_or_else(|| RawValue::from_string("[]".to_owned()).unwrap_or_default())
     }
 
     /// The call as a read returns it after these have been written: the payload of an event equals that response byte
@@ -259,6 +270,7 @@ impl Call {
             id: new.id.clone(),
             assistant_id: new.assistant_id.clone(),
             assistant_revision: new.assistant_revision,
+            snapshot: new.snapshot.clone(),
             source: new.source,
             direction: new.direction,
             status: if ended.is_some() { CallStatus::Ended } else { new.status },
@@ -285,6 +297,8 @@ impl Call {
             usage: ended.map(|ended| ended.usage).unwrap_or_default(),
             recording: None,
             simulation_run_id: new.simulation_run_id.clone(),
+            variables: Some(new.variables.clone()),
+            metadata: new.metadata.clone(),
         })
     }
 }
@@ -297,6 +311,7 @@ impl NewCall {
             id: row.id("id")?,
             assistant_id: row.id("assistant_id")?,
             assistant_revision: row.integer("assistant_revision")?,
+            snapshot: row.optional_text("snapshot")?,
             source: row.word("source")?,
             direction: row.word("direction")?,
             status: row.word("status")?,
@@ -310,6 +325,8 @@ impl NewCall {
             started_at: row.timestamp("started_at")?,
             answered_at: row.optional_timestamp("answered_at")?,
             simulation_run_id: row.optional_id("simulation_run_id")?,
+            variables: row.json("variables")?,
+            metadata: row.json("metadata")?,
         })
     }
 }

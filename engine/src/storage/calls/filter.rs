@@ -1,5 +1,6 @@
 //! The filter of the call list and of the statistics, as SQL.
 use crate::base::ids::AssistantId;
+use crate::base::values::MetadataFilter;
 use crate::conversation::{Outcome, Sentiment};
 use crate::ports::statement::{Statement, Value};
 use crate::storage::calls::rollup::{self, Grain, Piece};
@@ -26,6 +27,8 @@ pub struct CallFilter {
     pub to_ms: Option<i64>,
     /// Only calls that match this text index query.
     pub search: Option<String>,
+    /// Only calls with these entries in their metadata.
+    pub metadata: MetadataFilter,
 }
 
 impl CallFilter {
@@ -78,8 +81,51 @@ impl CallFilter {
         sql
     }
 
-    /// A SELECT of the `seq` of the calls that the text index finds.
+    /// Whether calls are looked up by what they contain: [`CallFilter::found`] has them.
+    pub(super) fn is_looked_up(&self) -> bool {
+        self.search.is_some() || !self.metadata.is_empty()
+    }
+
+    /// A SELECT of the `seq` of the calls that contain what is searched and have the metadata.
     pub(super) fn found(&self, binds: &mut Binds) -> Option<String> {
+        let Some(searched) = self.searched(binds) else { return self.tagged(binds) };
+        if self.metadata.is_empty() {
+            return Some(searched);
+        }
+        // The index of texts is read once, and each of its calls is looked up in that of metadata. The `+` keeps SQLite from
+        // doing it the other way round: it would search the texts once for each call with the metadata.
+        Some(format!(
+            "SELECT seq FROM ({searched}) AS found WHERE true{}",
+            self.has_tags("+found.seq", 0, binds)
+        ))
+    }
+
+    fn tagged(&self, binds: &mut Binds) -> Option<String> {
+        // The calls with one entry come from the index, one after the other; the others are looked up for each. Nothing is sorted.
+        let (name, value) = self.metadata.iter().next()?;
+        let first = format!(
+            "SELECT tag.seq AS seq FROM call_metadata AS tag
+             WHERE tag.workspace_id = :ws AND tag.name = {} AND tag.value = {}",
+            binds.add(name.as_str()),
+            binds.add(value.as_str())
+        );
+        Some(first + &self.has_tags("tag.seq", 1, binds))
+    }
+
+    /// ` AND …`: the call `seq` has the entries, without the first ones.
+    fn has_tags(&self, seq: &str, without: usize, binds: &mut Binds) -> String {
+        let has = |(name, value): (&String, &String)| {
+            format!(
+                " AND EXISTS (SELECT 1 FROM call_metadata AS other WHERE other.workspace_id = :ws AND other.name = {}
+                   AND other.value = {} AND other.seq = {seq})",
+                binds.add(name.as_str()),
+                binds.add(value.as_str())
+            )
+        };
+        self.metadata.iter().skip(without).map(has).collect()
+    }
+
+    fn searched(&self, binds: &mut Binds) -> Option<String> {
         let text = self.search.as_deref()?;
         Some(match search::words(text) {
             Some(words) => {

@@ -8,9 +8,11 @@
 use crate::base::limits::{CALL_ROW_BYTES_MAX, PAGE_BYTES_MAX};
 use crate::base::page::Page;
 use crate::ports::statement::Statement;
+use crate::storage::archives;
 use crate::storage::calls::call::COLUMNS;
 use crate::storage::calls::filter::{Binds, CallFilter, sums};
 use crate::storage::calls::rollup::{self, FINEST_MS, SPANS_MS};
+use crate::storage::parts::CALL_SIZE;
 
 /// The sort key of a list; calls with equal keys are sorted by arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,6 +67,16 @@ impl Order {
     }
 }
 
+/// Whether transcripts and analyses are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Texts {
+    /// As many transcripts as fit.
+    #[default]
+    Read,
+    /// They are NULL, and storage does not touch the transcripts.
+    LeftOut,
+}
+
 /// Gathering a call costs about as much as scanning this many index entries: the call is sorted, and unless calls are
 /// sorted by start, its row is looked up for the sort key.
 const GATHER_STEPS: i64 = 2;
@@ -72,20 +84,41 @@ const GATHER_AND_LOOKUP_STEPS: i64 = 10;
 
 /// The rows of the page, for [`crate::storage::calls::Call::read`]. Transcripts that do not fit beside the rest of all
 /// rows are NULL.
-pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page) -> Statement {
+pub fn select(filter: &CallFilter, sort: Sort, order: Order, page: Page, texts: Texts) -> Statement {
     let mut binds = Binds::default();
     let found = List { filter, sort, order, page, binds: &mut binds }.expressions();
     let (column, order) = (sort.column(), order.word());
+    if texts == Texts::LeftOut {
+        let columns = COLUMNS.replace("c.analysis AS analysis", "NULL AS analysis");
+        return binds.statement(format!(
+            "WITH {found} SELECT {columns}, NULL AS transcript, NULL AS turns, NULL AS variables
+             FROM page CROSS JOIN calls AS c ON c.seq = page.seq JOIN call_groups AS g ON g.id = c.group_id
+             ORDER BY c.{column} {order}, c.seq {order}"
+        ));
+    }
     binds.statement(format!(
         "WITH {found},
          sized AS (SELECT c.seq AS seq, SUM(c.transcript_bytes) OVER (ORDER BY c.{column} {order}, c.seq {order})
-             + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0) + COALESCE(octet_length(c.waits), 0)) OVER () AS bytes
+             + SUM({CALL_ROW_BYTES_MAX} + COALESCE(octet_length(c.analysis), 0) + COALESCE(octet_length(c.waits), 0)
+               + octet_length(c.metadata)) OVER () AS bytes
            FROM page CROSS JOIN calls AS c ON c.seq = page.seq)
          SELECT {COLUMNS}, CASE WHEN bytes <= {PAGE_BYTES_MAX} THEN COALESCE(t.content, '[]') END AS transcript,
-         NULL AS turns
+         NULL AS turns, NULL AS variables, {}
          FROM sized CROSS JOIN calls AS c ON c.seq = sized.seq JOIN call_groups AS g ON g.id = c.group_id
          LEFT JOIN call_transcripts AS t ON t.seq = c.seq AND bytes <= {PAGE_BYTES_MAX}
-         ORDER BY c.{column} {order}, c.seq {order}"
+         ORDER BY c.{column} {order}, c.seq {order}",
+        archives::COLUMNS
+    ))
+}
+
+/// The ids, statuses and sizes of calls that match: those that ended last, then those that have not ended.
+pub fn ended_first(filter: &CallFilter, most: i64) -> Statement {
+    let mut binds = Binds::default();
+    let page = Page { page: 1, limit: most };
+    let order = Order::Descending;
+    let found = List { filter, sort: Sort::EndedAt, order, page, binds: &mut binds }.expressions();
+    binds.statement(format!(
+        "WITH {found} SELECT c.status AS status, {CALL_SIZE} FROM page CROSS JOIN calls AS c ON c.seq = page.seq"
     ))
 }
 
@@ -240,7 +273,7 @@ impl List<'_> {
     fn limited(&mut self, chosen: &str) -> String {
         let (column, order) = (self.sort.column(), self.order.word());
         let (limit, offset) = (self.binds.add(self.page.limit), self.binds.add(self.page.offset()));
-        let searches = self.filter.search.is_some();
+        let searches = self.filter.is_looked_up();
         let before =
             if self.is_far() && !searches { " - COALESCE((SELECT before FROM start), 0)" } else { "" };
         format!(

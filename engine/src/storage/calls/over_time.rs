@@ -31,6 +31,7 @@ pub struct CallsOverTime {
 
 /// The calls that started in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CallInterval")]
 pub struct Interval {
     /// The start of the interval.
     starts_at: String,
@@ -50,6 +51,7 @@ pub struct Interval {
 
 /// Calls by source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CallsBySource")]
 #[allow(missing_docs, reason = "the sources themselves")]
 pub struct BySource {
     pub inbound: i64,

@@ -30,6 +30,7 @@ pub struct CallStats {
 
 /// Calls by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CallsByOutcome")]
 #[allow(missing_docs, reason = "the outcomes themselves")]
 pub struct ByOutcome {
     pub completed: i64,
@@ -42,6 +43,7 @@ pub struct ByOutcome {
 
 /// Calls by sentiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CallsBySentiment")]
 #[allow(missing_docs, reason = "the sentiments themselves")]
 pub struct BySentiment {
     pub positive: i64,

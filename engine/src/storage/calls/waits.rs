@@ -14,6 +14,7 @@ use crate::storage::calls::list;
 /// How long callers waited for each answer: from the end of their speech until they heard the assistant. Each percentile
 /// is the wait of one turn; null without a turn that was answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "AnswerWaits")]
 pub struct Waits {
     /// The number of answered turns in the latest 1,000 calls that match. Over time, the calls of each interval are the
     /// latest of it, so many that those of all intervals are at most 1,000.

@@ -31,6 +31,7 @@ pub fn record(new: &NewCall, ended: Option<&EndedCall>, analysis: Option<&Analys
         sentiment: analysis.map_or("", |analysis| analysis.sentiment.as_str()),
     };
     let mut statements = vec![insert.groups(), insert.sums(ended), insert.call(ended, analysis)];
+    statements.extend(insert.metadata());
     if let Some(ended) = ended {
         let insert = insert_transcript(&new.id, transcript(ended), ended, "1");
         statements.push(insert.in_workspace(&new.workspace_id));
@@ -58,6 +59,16 @@ pub fn advance(workspace_id: &WorkspaceId, id: &CallId, status: CallStatus, at: 
         answered_at = answered_at,
     );
     vec![update.in_workspace(workspace_id)]
+}
+
+/// Stores what the conversation of a call runs with, once it is known.
+pub fn ran_with(call: &NewCall) -> Statement {
+    let update = sql!(
+        "UPDATE calls SET snapshot = :snapshot WHERE workspace_id = :ws AND id = :call",
+        call = &call.id,
+        snapshot = call.snapshot.clone(),
+    );
+    update.in_workspace(&call.workspace_id)
 }
 
 /// Stores the carrier's id of an accepted call.

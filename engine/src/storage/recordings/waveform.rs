@@ -26,6 +26,7 @@ pub struct Waveform {
 
 /// One channel of a waveform.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "WaveformChannel")]
 pub struct Channel {
     /// The speaker: `caller` or `assistant`.
     pub name: &'static str,

@@ -1,16 +1,20 @@
 CREATE UNIQUE INDEX accounts_by_subject ON accounts (issuer, subject);
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id, id);
 CREATE INDEX api_keys_in_use ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
+CREATE INDEX archives_to_remove_due ON archives_to_remove (due_at);
 CREATE INDEX assistant_documents_by_document ON assistant_documents (document_id);
 CREATE INDEX assistant_tools_by_tool ON assistant_tools (tool_id);
 CREATE INDEX assistants_by_workspace ON assistants (workspace_id, id);
 CREATE INDEX audit_entries_by_workspace ON audit_entries (workspace_id, id);
 CREATE INDEX audit_entries_of_invitations ON audit_entries (workspace_id, id) WHERE operation = 'invite_person';
+CREATE INDEX call_groups_left ON call_groups (id) WHERE is_left = 1;
+CREATE INDEX call_metadata_by_call ON call_metadata (seq);
 CREATE INDEX calls_by_carrier ON calls (provider, carrier_call_id) WHERE carrier_call_id IS NOT NULL;
 CREATE INDEX calls_by_cost ON calls (workspace_id, cost_microusd, seq, group_id, started_at);
 CREATE INDEX calls_by_duration_ms ON calls (workspace_id, duration_ms, seq, group_id, started_at);
 CREATE INDEX calls_by_ended_at ON calls (workspace_id, ended_at, seq, group_id, started_at);
 CREATE INDEX calls_by_group ON calls (group_id, started_at);
+CREATE INDEX calls_by_snapshot ON calls (workspace_id, snapshot) WHERE snapshot IS NOT NULL;
 CREATE INDEX calls_by_started_at ON calls (workspace_id, started_at, seq, group_id, duration_ms, cost_microusd);
 CREATE INDEX carrier_tokens_by_expiry ON carrier_tokens (expires_at);
 CREATE INDEX deliveries_by_due ON deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
@@ -19,10 +23,16 @@ CREATE INDEX deliveries_by_status ON deliveries (workspace_id, webhook_id, statu
 CREATE INDEX deliveries_by_webhook ON deliveries (workspace_id, webhook_id, id);
 CREATE UNIQUE INDEX documents_by_name ON documents (workspace_id, name);
 CREATE INDEX documents_by_workspace ON documents (workspace_id, id);
+CREATE INDEX event_log_by_call ON event_log (workspace_id, call_id);
+CREATE INDEX event_log_by_subject ON event_log (workspace_id, subject_id) WHERE call_id IS NOT subject_id;
+CREATE INDEX event_log_by_type ON event_log (workspace_id, type, id);
+CREATE INDEX event_log_by_workspace ON event_log (workspace_id, id);
 CREATE INDEX events_by_call ON events (workspace_id, call_id) WHERE call_id <> '';
 CREATE INDEX events_of_unknown_calls ON events (workspace_id, id) WHERE call_id IS NULL;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+CREATE INDEX idempotency_keys_by_batch ON idempotency_keys (workspace_id, json_extract(body, '$.batch_id'));
 CREATE INDEX idempotency_keys_by_id ON idempotency_keys (workspace_id, json_extract(body, '$.id'));
+CREATE INDEX idempotency_keys_large ON idempotency_keys (workspace_id) WHERE OCTET_LENGTH(body) > 131072;
 CREATE INDEX invitations_by_email ON invitations (email);
 CREATE INDEX invitations_by_end ON invitations (expires_at);
 CREATE INDEX invitations_by_workspace ON invitations (workspace_id, id);
@@ -32,7 +42,10 @@ CREATE INDEX jobs_by_lease ON jobs (lease);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
 CREATE INDEX jobs_leased ON jobs (kind, workspace_id, due_at) WHERE lease IS NOT NULL;
 CREATE UNIQUE INDEX jobs_one_a_webhook ON jobs (subject_id) WHERE kind = 'webhook_delivery';
+CREATE UNIQUE INDEX live_calls_by_link ON live_calls (workspace_id, link_id) WHERE link_id IS NOT NULL;
 CREATE INDEX memberships_by_account ON memberships (account_id, workspace_id);
+CREATE INDEX named_snapshots_by_assistant ON named_snapshots (workspace_id, assistant);
+CREATE INDEX named_snapshots_by_simulation ON named_snapshots (workspace_id, simulation);
 CREATE INDEX numbers_by_assistant ON numbers (assistant_id);
 CREATE INDEX numbers_by_workspace ON numbers (workspace_id, number);
 CREATE INDEX oidc_sign_ins_by_age ON oidc_sign_ins (created_at);
@@ -48,10 +61,13 @@ CREATE UNIQUE INDEX recordings_one_a_call ON recordings (call_id) WHERE state <>
 CREATE INDEX runs_by_assistant ON runs (workspace_id, assistant_id, id);
 CREATE INDEX runs_by_assistant_snapshot ON runs (workspace_id, assistant_snapshot);
 CREATE INDEX runs_by_batch ON runs (workspace_id, batch_id, id);
+CREATE INDEX runs_by_passed ON runs (workspace_id, passed, id);
 CREATE INDEX runs_by_simulation ON runs (workspace_id, simulation_id, id);
 CREATE INDEX runs_by_simulation_snapshot ON runs (workspace_id, simulation_snapshot);
+CREATE INDEX runs_by_snapshot ON runs (workspace_id, snapshot) WHERE snapshot IS NOT NULL;
 CREATE INDEX runs_by_status ON runs (workspace_id, status, id);
 CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
+CREATE INDEX runs_under_way ON runs (workspace_id, batch_id) WHERE status IN ('queued', 'running');
 CREATE INDEX scenarios_by_workspace ON scenarios (workspace_id, id);
 CREATE INDEX sessions_by_account ON sessions (account_id, id);
 CREATE INDEX sessions_by_end ON sessions (expires_at);
@@ -63,9 +79,12 @@ CREATE INDEX simulations_by_assistant ON simulations (assistant_id, id);
 CREATE INDEX simulations_by_persona ON simulations (persona_id);
 CREATE INDEX simulations_by_scenario ON simulations (scenario_id);
 CREATE INDEX simulations_by_workspace ON simulations (workspace_id, id);
+CREATE INDEX test_token_values_by_expiry ON test_token_values (expires_at);
+CREATE INDEX test_token_values_by_workspace ON test_token_values (workspace_id, expires_at);
 CREATE UNIQUE INDEX tools_by_name ON tools (workspace_id, name);
 CREATE INDEX tools_by_workspace ON tools (workspace_id, id);
 CREATE INDEX used_test_tokens_by_expiry ON used_test_tokens (expires_at);
+CREATE INDEX used_test_tokens_by_link ON used_test_tokens (link_id, used_at) WHERE link_id IS NOT NULL;
 CREATE INDEX webhooks_by_workspace ON webhooks (workspace_id, id);
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
@@ -83,6 +102,11 @@ CREATE TABLE api_keys (
   created_at INTEGER NOT NULL,
   revoked_at INTEGER
 , last_used_at INTEGER) STRICT;
+CREATE TABLE archives_to_remove (
+  call_id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  due_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE assistant_documents (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   assistant_id TEXT NOT NULL REFERENCES assistants (id),
@@ -108,7 +132,7 @@ CREATE TABLE assistant_revisions (
   knowledge_ids TEXT NOT NULL,
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT,
+  updated_at INTEGER NOT NULL, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT, metadata TEXT NOT NULL DEFAULT '{}',
   PRIMARY KEY (workspace_id, id, revision)
 ) STRICT;
 CREATE TABLE assistant_tools (
@@ -130,7 +154,7 @@ CREATE TABLE assistants (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT) STRICT;
+, transcriber TEXT NOT NULL DEFAULT '', language TEXT NOT NULL DEFAULT '', keyterms TEXT NOT NULL DEFAULT '[]', speech TEXT NOT NULL DEFAULT '{}', record INTEGER NOT NULL DEFAULT 1, keys INTEGER NOT NULL DEFAULT 0, transfers TEXT NOT NULL DEFAULT '[]', voicemail TEXT, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE audit_entries (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -156,7 +180,7 @@ CREATE TABLE call_groups (
   model TEXT NOT NULL,
   voice TEXT NOT NULL,
   outcome TEXT NOT NULL,
-  sentiment TEXT NOT NULL,
+  sentiment TEXT NOT NULL, is_left INTEGER NOT NULL DEFAULT 0,
   UNIQUE (workspace_id, assistant_id, source, model, voice, outcome, sentiment)
 ) STRICT;
 CREATE VIRTUAL TABLE call_index USING fts5 (
@@ -174,6 +198,13 @@ CREATE TABLE call_inputs (
   piece INTEGER NOT NULL,
   entries TEXT NOT NULL,
   PRIMARY KEY (call_id, place, piece)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE call_metadata (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  seq INTEGER NOT NULL REFERENCES calls (seq),
+  PRIMARY KEY (workspace_id, name, value, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE call_rollups (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -196,7 +227,7 @@ CREATE TABLE call_transcripts (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   content TEXT NOT NULL
-, turns TEXT NOT NULL DEFAULT '[]', changes INTEGER) STRICT;
+, turns TEXT NOT NULL DEFAULT '[]', changes INTEGER, archive_bytes INTEGER, archive_sha256 TEXT) STRICT;
 CREATE TABLE call_words (
   seq INTEGER PRIMARY KEY REFERENCES calls (seq),
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -237,7 +268,7 @@ CREATE TABLE calls (
   recording_ms INTEGER,
   transcript_bytes INTEGER NOT NULL,
   simulation_run_id TEXT
-, llm_uncounted_answers INTEGER NOT NULL DEFAULT 0, waits TEXT) STRICT;
+, llm_uncounted_answers INTEGER NOT NULL DEFAULT 0, waits TEXT, variables TEXT NOT NULL DEFAULT '{}', metadata TEXT NOT NULL DEFAULT '{}', snapshot TEXT) STRICT;
 CREATE TABLE carrier_tokens (
   provider TEXT NOT NULL,
   -- The carrier's id of the token.
@@ -281,7 +312,17 @@ CREATE TABLE documents (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
+CREATE TABLE event_log (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  type TEXT NOT NULL,
+  -- The call, run or webhook that it tells about.
+  subject_id TEXT NOT NULL,
+  -- The call that it tells about, also of a run: it goes with the call.
+  call_id TEXT,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE events (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -340,7 +381,7 @@ CREATE TABLE live_calls (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   offset_ms INTEGER NOT NULL,
   spent TEXT NOT NULL
-, changes INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+, changes INTEGER NOT NULL DEFAULT 0, link_id TEXT, is_replaced INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 CREATE TABLE memberships (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -349,6 +390,15 @@ CREATE TABLE memberships (
   PRIMARY KEY (workspace_id, account_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
+CREATE TABLE named_snapshots (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  hash TEXT NOT NULL,
+  assistant TEXT NOT NULL,
+  simulation TEXT,
+  mode TEXT,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, hash)
+) STRICT;
 CREATE TABLE numbers (
   number TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -357,7 +407,7 @@ CREATE TABLE numbers (
   region TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, last_callback_at INTEGER) STRICT;
+, last_callback_at INTEGER, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE oidc_sign_ins (
   state_hash TEXT PRIMARY KEY,
   visit_hash TEXT NOT NULL,
@@ -376,7 +426,7 @@ CREATE TABLE personas (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, model TEXT) STRICT;
+, model TEXT, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE phone_calls (
   call_id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -436,7 +486,7 @@ CREATE TABLE runs (
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   completed_at INTEGER
-, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000, failed_evaluation TEXT) STRICT;
+, call_id TEXT, turns INTEGER NOT NULL DEFAULT 0, last_line TEXT, cost_microusd INTEGER NOT NULL DEFAULT 0, max_cost_microusd INTEGER NOT NULL DEFAULT 1000000, failed_evaluation TEXT, variables TEXT NOT NULL DEFAULT '{}', metadata TEXT NOT NULL DEFAULT '{}', tools TEXT NOT NULL DEFAULT 'live', snapshot TEXT, mocks_unused TEXT NOT NULL DEFAULT '[]') STRICT;
 CREATE TABLE scenarios (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -446,7 +496,7 @@ CREATE TABLE scenarios (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}', judge_votes INTEGER NOT NULL DEFAULT 1) STRICT;
+, judge_model TEXT, conditions TEXT NOT NULL DEFAULT '{}', judge_votes INTEGER NOT NULL DEFAULT 1, variables TEXT NOT NULL DEFAULT '{}', metadata TEXT NOT NULL DEFAULT '{}', tool_mocks TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE search_erasures (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   merging INTEGER NOT NULL
@@ -490,7 +540,7 @@ CREATE TABLE simulations (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-) STRICT;
+, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE snapshots (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   id TEXT NOT NULL,
@@ -512,6 +562,13 @@ CREATE TABLE spending_reservations (
   models_microusd INTEGER NOT NULL,
   PRIMARY KEY (workspace_id, call_id)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE test_token_values (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  expires_at INTEGER NOT NULL,
+  variables TEXT NOT NULL,
+  metadata TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE tools (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -525,12 +582,12 @@ CREATE TABLE tools (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, old_secret_until INTEGER) STRICT;
+, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE used_test_tokens (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, link_id TEXT, used_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -541,9 +598,9 @@ CREATE TABLE webhooks (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, old_secret_until INTEGER) STRICT;
+, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
 CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100, call_retention_days INTEGER, recording_retention_days INTEGER) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100, call_retention_days INTEGER, recording_retention_days INTEGER, snapshot_bytes INTEGER NOT NULL DEFAULT 0, archived_until INTEGER NOT NULL DEFAULT 0) STRICT;

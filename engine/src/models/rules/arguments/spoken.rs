@@ -23,7 +23,7 @@ pub(super) fn after_cue(
 
 /// The words in lower case, with one form of apostrophe.
 pub(super) fn lower(words: &[Word<'_>]) -> Vec<String> {
-    words.iter().map(|word| casefold(word.text).replace('’', "'")).collect()
+    words.iter().map(|word| casefold(word.text)).collect()
 }
 
 /// Whether the word negates what follows.

@@ -11,6 +11,7 @@ mod parser;
 
 use super::reading::{Item, Text};
 use super::values::Value;
+use crate::models::rules::judge::vocabulary::is_one_of;
 
 /// Words and values in a row that a criterion looks for, its clauses together.
 const WANTS_MAX: usize = 128;
@@ -104,6 +105,8 @@ pub(super) struct Quote {
     pub(super) wants: Vec<Want>,
     /// It has more than one sentence.
     pub(super) has_sentences: bool,
+    /// As [`Text::plain`].
+    pub(super) plain: String,
 }
 
 /// A word, case-folded, or a value.
@@ -136,6 +139,8 @@ pub(super) enum Unknown {
     Word(String),
     /// Something is missing, or ambiguous.
     Shape,
+    /// A number may mean several things.
+    Value,
     TooLong,
 }
 
@@ -193,14 +198,15 @@ fn parts(criterion: &str) -> Result<Vec<Part>, Unknown> {
         let found =
             rest.char_indices().find(|(place, mark)| closings.contains(mark) && !apostrophe(*place, *mark));
         let Some((end, mark)) = found else { return Err(Unknown::Word(char.to_string())) };
-        push_plain(&mut out, criterion.get(plain..start).unwrap_or_default());
+        push_plain(&mut out, criterion.get(plain..start).unwrap_or_default())?;
         let text = Text::read(rest.get(..end).unwrap_or_default());
         let wants = wants(&text);
         if wants.is_empty() {
             return Err(Unknown::Shape);
         }
         let has_sentences = (0..text.items.len().saturating_sub(1)).any(|at| text.ends_sentence(at));
-        out.push(Part::Quote(Quote { wants, has_sentences }));
+        let tokens = text.plain().trim_end_matches([' ', '.', ',', '?', '!']).to_owned();
+        out.push(Part::Quote(Quote { wants, has_sentences, plain: tokens }));
         plain = inside + end + mark.len_utf8();
         chars = criterion.char_indices();
         while chars.clone().next().is_some_and(|(place, _)| place < plain) {
@@ -208,12 +214,15 @@ fn parts(criterion: &str) -> Result<Vec<Part>, Unknown> {
         }
         before = ' ';
     }
-    push_plain(&mut out, criterion.get(plain..).unwrap_or_default());
+    push_plain(&mut out, criterion.get(plain..).unwrap_or_default())?;
     Ok(out)
 }
 
-fn push_plain(out: &mut Vec<Part>, plain: &str) {
+fn push_plain(out: &mut Vec<Part>, plain: &str) -> Result<(), Unknown> {
     let text = Text::read(plain);
+    if text.has_doubtful() {
+        return Err(Unknown::Value);
+    }
     for (at, item) in text.items.iter().enumerate() {
         out.push(match item {
             Item::Word(_) => Part::Word(text.word(at).unwrap_or_default().to_owned()),
@@ -221,6 +230,7 @@ fn push_plain(out: &mut Vec<Part>, plain: &str) {
             Item::Sign(sign) => Part::Sign(*sign),
         });
     }
+    Ok(())
 }
 
 /// The words and values of a text.
@@ -235,7 +245,7 @@ fn wants(text: &Text) -> Vec<Want> {
 
 /// Words between clauses.
 fn is_link(word: &str) -> bool {
-    matches!(word, "and" | "or" | "but" | "before" | "after" | "then" | "without")
+    is_one_of(word, "and or but before after then without")
 }
 
 /// Words that say when or how something is said, or leave open what.

@@ -2,12 +2,17 @@
 mod codes;
 mod moments;
 mod numbers;
+mod otherwise;
+
+pub(super) use numbers::shifted;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::values::Value;
-use crate::base::text::casefold;
+use super::vocabulary::spoken_words;
+use crate::base::look_alikes::latin_letters;
+use crate::base::text::{casefold, plain_marks};
 use crate::models::rules::words::is_spaceless;
 
 /// A part of a text.
@@ -28,38 +33,97 @@ pub(super) struct Text {
     pub(super) items: Vec<Item>,
     /// The words that are parts of values, such as `dollars`.
     pub(super) hidden: BTreeSet<String>,
+    /// What an item may mean as well, such as 9:55 of the five in "five to ten"; by the places of the items.
+    others: Vec<(u32, Value)>,
+    /// The places of values that may not be meant so, such as the five in "minus five".
+    doubtful: Vec<u32>,
+    /// The first token of each item, and then all tokens, case-folded, each after a space.
+    starts: Vec<u32>,
+    plain: String,
 }
 
 impl Text {
     /// Reads a text.
     pub(super) fn read(text: &str) -> Self {
+        let text = plain_marks(text);
+        let text = &*latin_letters(&text);
         let tokens = tokens(text);
         let mut reader = Reader { text, tokens, folded: Vec::new() };
         reader.folded = reader.tokens.iter().map(|token| reader.fold(token)).collect();
         let mut out = Self::default();
         let mut at = 0;
         while let Some(token) = reader.tokens.get(at) {
+            let item = offset(out.items.len());
+            out.starts.push(offset(out.plain.len()));
             if let Some((value, next)) = reader.value(at) {
                 let next = next.max(at + 1);
+                if reader.is_doubtful(at, next) {
+                    out.doubtful.push(item);
+                }
+                let words = (at..next).map(|place| reader.word(place)).chain(spoken_words(&value).split(' '));
+                out.hidden.extend(words.map(str::to_owned));
                 out.items.push(Item::Value(Box::new(value)));
-                out.hidden.extend((at..next).map(|place| reader.word(place).to_owned()));
+                for place in at..next {
+                    out.push_token(&reader, place, item, true);
+                }
                 at = next;
                 continue;
             }
             match token.kind {
                 Kind::Sign(sign) => out.items.push(Item::Sign(sign)),
-                _ => out.push_word(reader.word(at)),
+                Kind::Word => out.push_word(reader.word(at)),
+                // Figures that nobody understands may be any value.
+                Kind::Figures => out.items.push(Item::Value(Box::new(Value::Unclear))),
             }
+            out.push_token(&reader, at, item, false);
             at += 1;
         }
         out
     }
 
+    fn push_token(&mut self, reader: &Reader<'_>, place: usize, item: u32, in_value: bool) {
+        self.plain.push(' ');
+        match reader.word(place) {
+            "" => self.plain.push_str(reader.raw(place)),
+            word => self.plain.push_str(word),
+        }
+        self.others.extend(reader.otherwise(place, in_value).into_iter().map(|value| (item, value)));
+    }
+
+    /// What the item may mean as well.
+    pub(super) fn others(&self, at: usize) -> impl Iterator<Item = &Value> {
+        let item = offset(at);
+        let from = self.others.partition_point(|(place, _)| *place < item);
+        let others = self.others.get(from..).unwrap_or_default();
+        others.iter().take_while(move |(place, _)| *place == item).map(|(_, value)| value)
+    }
+
+    /// Whether the value there may not be meant.
+    pub(super) fn is_doubtful(&self, at: usize) -> bool {
+        self.doubtful.binary_search(&offset(at)).is_ok()
+    }
+
+    /// Whether a value is doubtful.
+    pub(super) const fn has_doubtful(&self) -> bool {
+        !self.doubtful.is_empty()
+    }
+
+    /// All tokens, each after a space.
+    pub(super) fn plain(&self) -> &str {
+        &self.plain
+    }
+
+    /// Whether the tokens from the item on are these.
+    pub(super) fn is_plainly(&self, at: usize, tokens: &str) -> bool {
+        let start = self.starts.get(at).map_or(usize::MAX, |start| *start as usize);
+        let rest = self.plain.get(start..).and_then(|plain| plain.strip_prefix(tokens));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
     fn push_word(&mut self, word: &str) {
-        let place = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        let start = place(self.folded.len());
+        let start = offset(self.folded.len());
         self.folded.push_str(word);
-        self.items.push(Item::Word(start..place(self.folded.len())));
+        self.items.push(Item::Word(start..offset(self.folded.len())));
     }
 
     /// The word at this place; `None` for anything else.
@@ -90,6 +154,10 @@ impl Text {
             _ => None,
         }
     }
+}
+
+fn offset(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +202,7 @@ fn tokens(text: &str) -> Vec<Token> {
                 let letter = next.is_alphanumeric() && !next.is_ascii_digit()
                     || ('\u{300}'..='\u{36f}').contains(&next);
                 let after = || text.get(place + next.len_utf8()..).and_then(|rest| rest.chars().next());
-                let joins = matches!(next, '\'' | '\u{2019}') && after().is_some_and(char::is_alphabetic);
+                let joins = next == '\'' && after().is_some_and(char::is_alphabetic);
                 if is_spaceless(char) || is_spaceless(next) || !(letter || joins) {
                     break;
                 }
@@ -172,9 +240,7 @@ impl Reader<'_> {
 
     fn fold(&self, token: &Token) -> String {
         match token.kind {
-            Kind::Word => {
-                casefold(self.text.get(token.start..token.end).unwrap_or_default()).replace('\u{2019}', "'")
-            }
+            Kind::Word => casefold(self.text.get(token.start..token.end).unwrap_or_default()),
             _ => String::new(),
         }
     }
@@ -208,6 +274,7 @@ impl Reader<'_> {
             .or_else(|| self.prefixed_money(at))
             .or_else(|| self.month_first(at))
             .or_else(|| self.named_time(at))
+            .or_else(|| self.clock_phrase(at, true))
             .or_else(|| self.telephone(at))
             .or_else(|| self.ordinal(at))
             .or_else(|| self.counted(at))

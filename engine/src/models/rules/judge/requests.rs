@@ -1,4 +1,5 @@
 //! How people ask for something in English.
+use crate::models::rules::judge::vocabulary::is_one_of;
 use std::ops::Range;
 
 use super::reading::Text;
@@ -7,22 +8,8 @@ use crate::models::rules::words::is_negation;
 /// Whether a request may end there: what is asked for is complete.
 pub(super) fn ends_request(text: &Text, at: usize) -> bool {
     let word = text.word(at).unwrap_or_default();
-    let follows = matches!(
-        word,
-        "please"
-            | "again"
-            | "first"
-            | "now"
-            | "and"
-            | "for"
-            | "so"
-            | "sir"
-            | "madam"
-            | "too"
-            | "here"
-            | "then"
-            | "on"
-    );
+    let follows = is_one_of(word, "please again first now and so sir madam too here then on")
+        || word == "for" && text.word(at + 1).is_some_and(|next| is_one_of(next, "the this your our my"));
     follows || text.sign(at).is_some_and(|sign| sign != '-') || at >= text.items.len()
 }
 
@@ -62,9 +49,7 @@ pub(super) fn request_before(text: &Text, at: usize) -> Option<()> {
     let mut end = at;
     while end > 0
         && at - end < 4
-        && text
-            .word(end - 1)
-            .is_some_and(|word| matches!(word, "a" | "an" | "the" | "your" | "my" | "full" | "please"))
+        && text.word(end - 1).is_some_and(|word| is_one_of(word, "a an the your my full please"))
     {
         end -= 1;
     }
@@ -80,9 +65,25 @@ pub(super) fn request_before(text: &Text, at: usize) -> Option<()> {
     let is_verb = matches!(request, [_, "have" | "get" | "take"]);
     let is_imperative =
         matches!(request, ["spell" | "provide" | "confirm" | "repeat"] | ["give" | "tell", _]);
-    let may = matches!(modal, "can" | "may" | "could" | "might");
+    let may = is_one_of(modal, "can may could might");
     let to_other = matches!(modal, "" | "you" | "please" | "and" | "to" | "now" | "just" | "then");
     (!is_verb && !is_imperative || is_verb && may || is_imperative && to_other).then_some(())
+}
+
+/// "What is my name?" asks nobody for theirs.
+pub(super) fn is_own_name(text: &Text, at: usize) -> bool {
+    text.word(at) == Some("name") && at.checked_sub(1).is_some_and(|before| text.word(before) == Some("my"))
+}
+
+/// Whether these words, up to what is asked for, are those of somebody who asks: no others' words, and nobody who refuses to.
+pub(super) fn is_opening(text: &Text, before: Range<usize>) -> bool {
+    const PARTS_MAX: usize = 24;
+    before.len() <= PARTS_MAX && before.filter_map(|place| text.word(place)).all(|word| {
+        is_one_of(
+            word,
+            "a an and all also are can can't confirm could first for full fine get give good great have hello help hi i i'd i'll              is just kindly last like may me might morning afternoon evening my need next no now of ok okay once our perfect please              problem provide repeat right sir madam so spell sure take tell thank thanks the then to too us want was we we'll well              welcome what what's will would yes you your",
+        )
+    })
 }
 
 /// "Who is calling?"
@@ -105,9 +106,7 @@ fn has_phrase(text: &Text, sentence: Range<usize>, phrase: &[&str]) -> bool {
 
 /// Whether a request is meant: no negation, no condition, nobody else's.
 pub(super) fn is_plain_request(text: &Text, sentence: Range<usize>) -> bool {
-    let not = |word: &str| {
-        is_negation(word) || matches!(word, "if" | "unless" | "when" | "said" | "told" | "asked" | "already")
-    };
+    let not = |word: &str| is_negation(word) || is_one_of(word, "if unless when said told asked already");
     !sentence.into_iter().any(|at| text.word(at).is_some_and(not))
 }
 
@@ -115,42 +114,12 @@ pub(super) fn is_plain_request(text: &Text, sentence: Range<usize>) -> bool {
 pub(super) fn may_request(text: &Text, sentence: Range<usize>) -> bool {
     let says = |is: &dyn Fn(&str) -> bool| sentence.clone().any(|at| text.word(at).is_some_and(is));
     let asks = |word: &str| {
-        matches!(
+        is_one_of(
             word,
-            "please"
-                | "need"
-                | "want"
-                | "like"
-                | "tell"
-                | "give"
-                | "spell"
-                | "read"
-                | "provide"
-                | "share"
-                | "enter"
-                | "type"
-                | "confirm"
-                | "repeat"
-                | "could"
-                | "would"
-                | "what"
-                | "what's"
-                | "who"
-                | "which"
-                | "where"
-                | "how"
-                | "let"
-                | "require"
-                | "required"
-                | "missing"
-                | "ask"
-                | "know"
-                | "send"
-                | "have"
-                | "verify"
+            "please need want like tell give spell read provide share enter type confirm repeat could would what what's who which where how let require required missing ask know send have verify",
         )
     };
-    let states = says(&|word| matches!(word, "is" | "are" | "was" | "will" | "has" | "it's"));
+    let states = says(&|word| is_one_of(word, "is are was will has it's"));
     text.sign(sentence.end) == Some('?') || says(&asks) || says(&|word| word == "your") && !states
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use super::criterion::Want;
 use super::reading::Text;
 use super::values::{Likeness, Value};
-use super::vocabulary;
+use super::{statements, vocabulary, word_forms};
 use crate::models::rules::words::stemmed;
 
 /// A row that was read.
@@ -15,10 +15,22 @@ pub(super) struct Row {
     is_cut: bool,
     /// The failure of a tool.
     pub(super) is_error: bool,
+    /// A tool's result.
+    pub(super) is_tool: bool,
     /// Its words are English, or a tool's.
     pub(super) is_english: bool,
     /// The ends of its sentences, and whether each states what it says: it is no question, no negation, no condition.
-    sentences: Vec<(usize, bool)>,
+    sentences: Vec<(usize, Statement)>,
+}
+
+/// How plainly a sentence states what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Statement {
+    Plain,
+    /// It names alternatives: "or".
+    Choice,
+    /// It may be a question, a negation, a condition.
+    Unclear,
 }
 
 impl Row {
@@ -27,11 +39,18 @@ impl Row {
         let mut start = 0;
         for at in 0..=text.items.len() {
             if at == text.items.len() || text.ends_sentence(at) {
-                sentences.push((at, vocabulary::is_statement(&text, start..at)));
+                sentences.push((at, statements::statement(&text, start..at)));
                 start = at + 1;
             }
         }
-        Self { is_english: is_tool || vocabulary::is_english(&text), text, is_cut, is_error, sentences }
+        Self {
+            is_english: is_tool || statements::is_english(&text),
+            text,
+            is_cut,
+            is_error,
+            is_tool,
+            sentences,
+        }
     }
 
     fn sentence_number(&self, at: usize) -> usize {
@@ -48,7 +67,23 @@ impl Row {
 
     /// Whether the sentence there states what it says.
     pub(super) fn is_clean(&self, at: usize) -> bool {
-        self.sentences.get(self.sentence_number(at)).is_some_and(|(_, clean)| *clean)
+        self.statement(at) == Some(Statement::Plain)
+    }
+
+    /// The same, but "or" may stand there: it does not matter for addresses and telephone numbers.
+    pub(super) fn is_clean_or_choice(&self, at: usize) -> bool {
+        matches!(self.statement(at), Some(Statement::Plain | Statement::Choice))
+    }
+
+    /// Whether these tokens stand there, as they are; digits that belong to others are no number of their own.
+    pub(super) fn says_plainly(&self, at: usize, next: usize, tokens: &str) -> bool {
+        let is_whole =
+            !matches!(self.text.value(at), Some(Value::Digits(_) | Value::Code(_) | Value::Email(_)));
+        is_whole && !(self.is_cut && next >= self.text.items.len()) && self.text.is_plainly(at, tokens)
+    }
+
+    fn statement(&self, at: usize) -> Option<Statement> {
+        self.sentences.get(self.sentence_number(at)).map(|(_, statement)| *statement)
     }
 }
 
@@ -92,6 +127,8 @@ pub(super) fn matches_at(
                     mode == Mode::Stems
                         && said.starts_with(stem.get(..2).unwrap_or_default())
                         && stemmed(said) == stem
+                        && !word_forms::is_contraction(said)
+                        && !word_forms::is_contraction(word)
                 };
                 if said != word && !is_form() {
                     let may_be =
@@ -107,7 +144,52 @@ pub(super) fn matches_at(
             }
         }
     }
+    if likeness == Likeness::Same && is_part(text, at, place, wants) {
+        likeness = Likeness::MayBe;
+    }
     (place > at).then_some((place, likeness))
+}
+
+/// Whether what stands there begins or ends with a number that is a part of something: of "10 to 12", "3/4", "12 50".
+fn is_part(text: &Text, at: usize, next: usize, wants: &[Want]) -> bool {
+    let is_amount = |want: Option<&Want>| want.and_then(Want::value).is_some_and(Value::is_amount);
+    is_amount(wants.first()) && is_part_before(text, at)
+        || is_amount(wants.last()) && is_part_after(text, next)
+}
+
+fn is_part_before(text: &Text, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    let is_value = |back: usize| at.checked_sub(back).is_some_and(|place| is_amount_at(text, place));
+    is_value(1)
+        || is_between_numbers(text, before) && is_value(2)
+        || text.word(before) == Some("between")
+        || text.word(before) == Some("and")
+            && is_value(2)
+            && at.checked_sub(3).and_then(|place| text.word(place)) == Some("between")
+}
+
+fn is_part_after(text: &Text, next: usize) -> bool {
+    let fraction = || {
+        text.word(next) == Some("and")
+            && matches!(
+                (text.word(next + 1), text.word(next + 2)),
+                (Some("a"), Some("half" | "quarter")) | (Some("three"), Some("quarters"))
+            )
+    };
+    is_amount_at(text, next)
+        || text.others(next).any(|other| *other == Value::Unclear)
+        || is_between_numbers(text, next) && is_amount_at(text, next + 1)
+        || fraction()
+}
+
+fn is_amount_at(text: &Text, at: usize) -> bool {
+    text.value(at)
+        .is_some_and(|value| value.is_amount() || matches!(value, Value::Digits(_) | Value::Unclear))
+}
+
+fn is_between_numbers(text: &Text, at: usize) -> bool {
+    matches!(text.sign(at), Some('-' | '/' | '*' | '+' | '^' | '×'))
+        || matches!(text.word(at), Some("to" | "till" | "until" | "through" | "times" | "x" | "point"))
 }
 
 /// What may stand between words that follow one another.
@@ -127,15 +209,34 @@ pub(super) fn value_at(row: &Row, at: usize, value: &Value) -> Option<(usize, Li
         if likeness != Likeness::Differ {
             // "Twenty-" may have been going to be twenty-five.
             let cut = row.is_cut && at + 1 == text.items.len();
-            return Some((at + 1, if cut { Likeness::MayBe } else { likeness }));
+            let is_sure = !cut && !text.is_doubtful(at);
+            return Some((at + 1, if is_sure { likeness } else { Likeness::MayBe }));
         }
     }
-    match value {
+    let spoken = match value {
         Value::Code(wanted) | Value::Email(wanted) => {
             spoken_code(text, at, wanted).map(|next| (next, Likeness::Same))
         }
         _ => None,
-    }
+    };
+    spoken.or_else(|| may_mean(text, at, value).then_some((at + 1, Likeness::MayBe)))
+}
+
+/// The same for a value alone, which may be a part of a range.
+pub(super) fn whole_value_at(row: &Row, at: usize, value: &Value) -> Option<Likeness> {
+    let (next, likeness) = value_at(row, at, value)?;
+    let is_part = || value.is_amount() && (is_part_before(&row.text, at) || is_part_after(&row.text, next));
+    Some(if likeness == Likeness::Same && is_part() { Likeness::MayBe } else { likeness })
+}
+
+/// Whether the item may mean the value besides what it was read as.
+fn may_mean(text: &Text, at: usize, value: &Value) -> bool {
+    text.others(at).any(|other| {
+        // "One second" is no number.
+        let is_place =
+            matches!(other, Value::Ordinal(_)) && !matches!(value, Value::Ordinal(_) | Value::Date { .. });
+        !is_place && value.likeness(other) != Likeness::Differ
+    })
 }
 
 /// A code or an address in several words: `bd 17`, `help at example dot com`.
@@ -153,7 +254,9 @@ fn spoken_code(text: &Text, at: usize, wanted: &str) -> Option<usize> {
             ) => said,
             (None, None)
                 if place > at
-                    && text.sign(place).is_some_and(|sign| matches!(sign, '-' | '.' | '@' | '_')) =>
+                    && text.sign(place).is_some_and(|sign| {
+                        matches!(sign, '-' | '.' | '@' | '_' | '(' | ')' | '[' | ']')
+                    }) =>
             {
                 ""
             }
@@ -174,12 +277,15 @@ pub(super) fn is_spelled(row: &Row, at: usize, spelled: &[String]) -> bool {
         return false;
     }
     let mut said = String::new();
-    for place in at..at + NUMBERS_MAX {
+    let mut place = at;
+    while place < at + NUMBERS_MAX * 2 {
         let Some(figures) = row.text.value(place).and_then(Value::figures_said) else { break };
         said.push_str(&figures);
         if place > at && spelled.contains(&said) {
             return true;
         }
+        let joined = matches!(row.text.sign(place + 1), Some('-' | '/' | '.'));
+        place += 1 + usize::from(joined);
     }
     false
 }

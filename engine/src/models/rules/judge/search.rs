@@ -1,9 +1,14 @@
 //! Looks for what a criterion wants in the rows of a transcript.
+mod asking;
+
+use super::affirmation::Said;
 use super::criterion::{Act, Clause, Formula, Kind, Quote, Verb, Want};
-use super::requests;
-use super::rows::{Mode, Row, is_spelled, matches_at, value_at};
+use super::quantities::{self, Quantity};
+use super::rows::{Mode, Row, is_spelled, matches_at, value_at, whole_value_at};
 use super::values::{Likeness, Value};
-use super::vocabulary;
+use super::word_forms::Forms;
+use super::{kinds, looks, statements, vocabulary};
+use crate::base::look_alikes::without_accents;
 use crate::models::rules::words::stemmed;
 
 /// A place in the rows: the row's place among them, and within it.
@@ -12,6 +17,9 @@ pub(super) struct Place {
     pub(super) row: usize,
     pub(super) at: usize,
 }
+
+/// Statements that are looked at for one that affirms what is wanted; each may be taken back in any later line.
+const STATEMENTS_MAX: usize = 16;
 
 /// Why something cannot be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,25 +92,43 @@ impl Rows<'_> {
         }
     }
 
+    /// The first row that is in another language.
+    pub(super) fn foreign(&self) -> Option<Place> {
+        self.0.iter().position(|row| !row.is_english).map(|row| Place { row, at: 0 })
+    }
+
+    /// Where the values are, or may be, each with what it counts.
+    fn values(&self, wants: &[Want]) -> Vec<Hits> {
+        let mut out = Vec::new();
+        for (at, want) in wants.iter().enumerate() {
+            if let Some(value) = want.value() {
+                out.push(self.value(value, quantities::wanted(wants, at)));
+            }
+        }
+        out
+    }
+
     fn quote(&self, quote: &Quote, labelled: bool) -> Finding {
         let wants = &quote.wants;
         let mode = if quote.has_sentences { Mode::Sentences } else { Mode::Exact };
-        let hits = self.hits(wants, mode);
+        let hits = self.hits(wants, mode, &quote.plain);
         match (hits.sure.or(hits.unclean), hits.perhaps) {
             (Some(at), _) if !labelled => Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() },
             (Some(at), _) | (None, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
             (None, None) => {
                 // The words of a quotation cannot be other ones.
                 let words = || wants.iter().filter_map(Want::word);
-                if words().any(|word| !self.any_word(|said| said == word) && !self.hides(word)) {
+                let hides = |word: &str| self.hides(word) || self.looks_like(word).is_some();
+                if words().any(|word| !self.any_word(|said| said == word) && !hides(word)) {
                     return Finding::absent();
                 }
-                let mut values = wants.iter().filter_map(Want::value).peekable();
-                if values.peek().is_some() {
-                    if values.any(|value| self.value(value).first().is_none()) {
+                let values = self.values(wants);
+                if !values.is_empty() {
+                    if values.iter().any(|hits| hits.first().is_none()) {
                         return self.absent();
                     }
-                } else if !words().any(|word| self.hides(word)) {
+                    return Finding::doubt(Doubt::Occurs, values.iter().filter_map(Hits::first).min());
+                } else if !words().any(hides) {
                     return Finding::absent();
                 }
                 Finding::doubt(Doubt::Occurs, None)
@@ -115,6 +141,12 @@ impl Rows<'_> {
         self.0.iter().any(|row| row.text.hidden.contains(word))
     }
 
+    /// Where something looks like the word, which is not there as it is.
+    fn looks_like(&self, word: &str) -> Option<Place> {
+        let bare = without_accents(word);
+        self.first(|row, at| looks::looks_like(&row.text, at, word, &bare))
+    }
+
     fn words(&self, verb: Verb, wants: &[Want], negated: bool) -> Finding {
         let wants: Vec<Want> =
             wants.iter().filter(|want| !want.word().is_some_and(vocabulary::is_article)).cloned().collect();
@@ -123,21 +155,24 @@ impl Rows<'_> {
         if values.is_empty() {
             return self.plain_words(verb, &wants, &words, negated);
         }
-        let found: Vec<Hits> = values.iter().map(|value| self.value(value)).collect();
+        let found = self.values(&wants);
         if found.iter().any(|hits| hits.first().is_none()) {
-            return self.absent();
+            // A booking may be confirmed without its number.
+            let affirmed = if verb == Verb::Confirm { self.affirmed(&words) } else { None };
+            return affirmed.map_or_else(|| self.absent(), |at| Finding::doubt(Doubt::OtherWords, Some(at)));
         }
         let first = found.iter().filter_map(Hits::first).min();
         let holds = |at: Place| Finding { holds: Ok(true), at: Some(at), perhaps: first };
         if verb == Verb::Confirm {
             return Finding::doubt(Doubt::OtherWords, first);
         }
-        if wants.len() > 1
-            && let Some(at) = self.hits(&wants, Mode::Stems).sure
-            && !self.is_corrected(at)
-            && !self.is_modified(at, &wants)
-        {
-            return holds(at);
+        let is_literal = matches!(verb, Verb::Say | Verb::Mention);
+        if wants.len() > 1 {
+            let as_said = || self.hits(&wants, Mode::Stems, "").sure.filter(|at| !self.is_corrected(*at));
+            let at = if is_literal { as_said() } else { self.stated(&wants) };
+            if let Some(at) = at.filter(|at| !self.is_modified(*at, &wants)) {
+                return holds(at);
+            }
         }
         if verb == Verb::SayThat {
             return Finding::doubt(Doubt::Occurs, first);
@@ -150,23 +185,67 @@ impl Rows<'_> {
         };
         let label: Vec<&str> = label.iter().filter_map(Want::word).collect();
         let is_bare = label.iter().all(|word| vocabulary::is_label_of(value, word));
-        let is_literal = is_bare && matches!(verb, Verb::Say | Verb::Mention);
+        let is_said = is_bare && is_literal;
+        let stems: Vec<String> = label.iter().map(|word| stemmed(word)).collect();
         let places = self.places(value);
         let fits = |at: &&Place| {
             let row = self.0[at.row];
-            if is_literal && !matches!(value, Value::Code(_) | Value::Digits(_) if !label.is_empty()) {
+            if is_said && !matches!(value, Value::Code(_) | Value::Digits(_) if !label.is_empty()) {
                 return true;
             }
-            row.is_clean(at.at)
+            let is_contact = matches!(value, Value::Email(_) | Value::Digits(_));
+            (if is_contact { row.is_clean_or_choice(at.at) } else { row.is_clean(at.at) })
                 && self.is_labelled(**at, value, &label, is_bare)
-                && !self.is_corrected(**at)
                 && !self.is_modified(**at, &wants[wants.len() - 1..])
+                && if is_literal {
+                    !self.is_corrected(**at)
+                } else {
+                    self.is_affirmed(**at, value, &stems, true)
+                }
         };
-        match places.iter().find(fits) {
+        let looked_at = if is_literal { places.len() } else { STATEMENTS_MAX };
+        match places.iter().take(looked_at).find(fits) {
             Some(at) => holds(*at),
-            None if negated && is_literal && !places.is_empty() => holds(places[0]),
+            None if negated && is_said && !places.is_empty() => holds(places[0]),
             None => Finding::doubt(Doubt::Occurs, first),
         }
+    }
+
+    /// The first place where a statement has all that is wanted, one after the other, and affirms it.
+    fn stated(&self, wants: &[Want]) -> Option<Place> {
+        let stems: Vec<String> =
+            wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
+        let mut looked_at = 0;
+        for (number, row) in self.0.iter().enumerate().filter(|(_, row)| !row.is_error) {
+            for at in 0..row.text.items.len() {
+                let Some((next, Likeness::Same)) = matches_at(row, at, wants, &stems, Mode::Stems) else {
+                    continue;
+                };
+                looked_at += 1;
+                if looked_at > STATEMENTS_MAX {
+                    return None;
+                }
+                let value = wants.iter().rev().find_map(Want::value);
+                let said = Said { at, next, value, stems: &stems, is_only: true };
+                let place = Place { row: number, at };
+                if row.is_clean(at) && self.affirms(place, said) {
+                    return Some(place);
+                }
+            }
+        }
+        None
+    }
+
+    fn is_affirmed(&self, place: Place, value: &Value, stems: &[String], is_only: bool) -> bool {
+        let next = value_at(self.0[place.row], place.at, value).map_or(place.at + 1, |found| found.0);
+        self.affirms(place, Said { at: place.at, next, value: Some(value), stems, is_only })
+    }
+
+    /// Whether a statement affirms it and nobody takes it back. What a tool returns are no sentences.
+    fn affirms(&self, place: Place, said: Said<'_>) -> bool {
+        let row = self.0[place.row];
+        let later = || self.0.iter().skip(place.row + 1).any(|row| said.is_taken_back_later(row));
+        row.is_tool && !self.is_corrected(place) || said.is_affirmed(row) && !later()
     }
 
     /// Whether a word beside it changes what is said: "90 dollars less".
@@ -181,43 +260,76 @@ impl Rows<'_> {
     }
 
     fn plain_words(&self, verb: Verb, wants: &[Want], words: &[&str], negated: bool) -> Finding {
-        let hits = self.hits(wants, Mode::Stems);
+        let hits = self.hits(wants, Mode::Stems, "");
         let holds = |at: Place| Finding { holds: Ok(true), at: Some(at), perhaps: hits.first() };
         let is_single = words.len() == 1;
+        if matches!(verb, Verb::SayThat | Verb::Give) {
+            let stated = self.stated(wants).filter(|at| !self.is_modified(*at, wants));
+            return match (stated, hits.first()) {
+                (Some(at), _) => holds(at),
+                (None, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
+                (None, None) => Finding::doubt(Doubt::OtherWords, None),
+            };
+        }
         match (hits.sure, hits.unclean) {
-            (Some(at), _)
-                if verb != Verb::SayThat || !self.is_corrected(at) && !self.is_modified(at, wants) =>
-            {
-                holds(at)
-            }
+            (Some(at), _) => holds(at),
             (_, Some(at)) if verb == Verb::Mention || is_single && negated && verb == Verb::Say => holds(at),
-            (Some(at), _) | (_, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
+            (_, Some(at)) => Finding::doubt(Doubt::Occurs, Some(at)),
             (None, None) if is_single && verb == Verb::Say && hits.perhaps.is_none() => {
-                let word = words[0];
-                if self.any_word(|said| vocabulary::is_akin(word, said)) || self.hides(word) {
-                    Finding::doubt(Doubt::OtherWords, None)
-                } else {
-                    self.absent()
+                match self.akin(words[0]) {
+                    Some(at) => Finding::doubt(Doubt::OtherWords, Some(at)),
+                    None if self.hides(words[0]) => Finding::doubt(Doubt::OtherWords, None),
+                    None => self.absent(),
                 }
             }
             (None, None) => Finding::doubt(Doubt::OtherWords, hits.perhaps),
         }
     }
 
+    /// The first place where the word may stand in another form, or one of the same meaning.
+    fn akin(&self, word: &str) -> Option<Place> {
+        let forms = Forms::new(word);
+        self.first(|row, at| {
+            row.text.word(at).is_some_and(|said| vocabulary::is_akin(word, said))
+                || forms.may_be_at(&row.text, at)
+        })
+        .or_else(|| self.looks_like(word))
+    }
+
+    /// Where somebody agrees, or states one of the words.
+    fn affirmed(&self, words: &[&str]) -> Option<Place> {
+        let stems: Vec<String> = words.iter().map(|word| stemmed(word)).collect();
+        self.first(|row, at| {
+            row.is_clean(at)
+                && row
+                    .text
+                    .word(at)
+                    .is_some_and(|said| vocabulary::affirms(said) || stems.contains(&stemmed(said)))
+        })
+    }
+
+    fn first(&self, is: impl Fn(&Row, usize) -> bool) -> Option<Place> {
+        let rows = self.0.iter().enumerate();
+        let mut places =
+            rows.flat_map(|(row, read)| (0..read.text.items.len()).map(move |at| (read, Place { row, at })));
+        places.find(|(read, place)| is(read, place.at)).map(|(_, place)| place)
+    }
+
     fn any_word(&self, is: impl Fn(&str) -> bool) -> bool {
         self.0.iter().any(|row| (0..row.text.items.len()).any(|at| row.text.word(at).is_some_and(&is)))
     }
 
-    /// Where the words and values stand one after the other.
-    fn hits(&self, wants: &[Want], mode: Mode) -> Hits {
+    /// Where the words and values stand one after the other; for certain also as `plain` tokens.
+    fn hits(&self, wants: &[Want], mode: Mode, plain: &str) -> Hits {
         let stems: Vec<String> =
             wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
         let mut hits = Hits::default();
         for (place, row) in self.0.iter().enumerate() {
             for at in 0..row.text.items.len() {
-                let Some(likeness) = matches_at(row, at, wants, &stems, mode).map(|found| found.1) else {
-                    continue;
-                };
+                let Some((next, mut likeness)) = matches_at(row, at, wants, &stems, mode) else { continue };
+                if likeness == Likeness::MayBe && !plain.is_empty() && row.says_plainly(at, next, plain) {
+                    likeness = Likeness::Same;
+                }
                 let found = Some(Place { row: place, at });
                 let slot = match likeness {
                     Likeness::Same if !row.is_error && row.is_clean(at) => &mut hits.sure,
@@ -231,16 +343,20 @@ impl Rows<'_> {
     }
 
     /// Where the value is, or may be.
-    fn value(&self, value: &Value) -> Hits {
+    fn value(&self, value: &Value, counted: Option<Quantity>) -> Hits {
         let mut hits = Hits::default();
         let spelled = value.spelled();
         for (place, row) in self.0.iter().enumerate() {
             for at in 0..row.text.items.len() {
                 let found = Some(Place { row: place, at });
-                match value_at(row, at, value).map(|found| found.1) {
+                match whole_value_at(row, at, value) {
                     Some(Likeness::Same) if !row.is_error => hits.sure = hits.sure.or(found),
                     Some(_) => hits.perhaps = hits.perhaps.or(found),
-                    None if is_spelled(row, at, &spelled) => hits.perhaps = hits.perhaps.or(found),
+                    None if is_spelled(row, at, &spelled)
+                        || counted.is_some_and(|counted| counted.may_be(&row.text, at)) =>
+                    {
+                        hits.perhaps = hits.perhaps.or(found)
+                    }
                     None => {}
                 }
             }
@@ -255,9 +371,8 @@ impl Rows<'_> {
         let all = rows.flat_map(|(place, row)| {
             (0..row.text.items.len()).map(move |at| (row, Place { row: place, at }))
         });
-        let is_there = |(row, place): &(&&Row, Place)| {
-            matches!(value_at(row, place.at, value), Some((_, Likeness::Same)))
-        };
+        let is_there =
+            |(row, place): &(&&Row, Place)| whole_value_at(row, place.at, value) == Some(Likeness::Same);
         all.filter(is_there).map(|(_, place)| place).take(PLACES_MAX).collect()
     }
 
@@ -310,7 +425,12 @@ impl Rows<'_> {
                 match vocabulary::formula(formula, word, next) {
                     Likeness::Same if by_word && negated => hits.sure = hits.sure.or(found),
                     Likeness::Same
-                        if row.is_clean(at) && (by_word || !vocabulary::is_sympathy(&row.text, at)) =>
+                        if row.is_clean(at)
+                            && statements::is_own(formula, &row.text, row.sentence(at).start, at)
+                            && (by_word || !statements::is_sympathy(&row.text, at))
+                            && !statements::is_other_use(&row.text, at)
+                            && (!matches!(formula, Formula::Hello | Formula::Goodbye)
+                                || statements::is_address(&row.text, at)) =>
                     {
                         hits.sure = hits.sure.or(found)
                     }
@@ -334,74 +454,38 @@ impl Rows<'_> {
     }
 
     fn kind(&self, kind: Kind) -> Finding {
-        const LOOKED_AT_MAX: usize = 256;
         let mut looked_at = 0;
         let mut perhaps = None;
         for (place, row) in self.0.iter().enumerate() {
             for at in 0..row.text.items.len() {
                 let here = Place { row: place, at };
-                let is_kind = row.text.value(at).is_some_and(|value| vocabulary::is_kind(kind, value));
+                let is_clean = match kind {
+                    Kind::Email | Kind::Telephone => row.is_clean_or_choice(at),
+                    _ => row.is_clean(at),
+                };
+                let is_kind = row.text.value(at).is_some_and(|value| kinds::is_kind(kind, value));
                 looked_at += usize::from(is_kind);
                 if is_kind
-                    && looked_at < LOOKED_AT_MAX
-                    && row.is_clean(at)
+                    && looked_at <= STATEMENTS_MAX
+                    && is_clean
                     && !row.is_error
-                    && vocabulary::is_about(kind, &row.text, row.sentence(at))
+                    && kinds::is_about(kind, &row.text, row.sentence(at))
+                    && row.text.value(at).is_some_and(|value| self.is_affirmed(here, value, &[], false))
                 {
                     return Finding { holds: Ok(true), at: Some(here), perhaps: perhaps.or(Some(here)) };
                 }
                 let may_be = match row.text.word(at) {
-                    Some(word) => vocabulary::may_be_kind(kind, word),
-                    None => row.text.value(at).is_some(),
+                    Some(word) => kinds::may_be_kind(kind, word),
+                    None => kinds::may_be_value(kind, &row.text, at),
                 };
-                if may_be {
+                let is_sign = kind == Kind::Email && row.text.sign(at) == Some('@');
+                if may_be || is_sign || row.text.others(at).any(|other| kinds::is_like(kind, other)) {
                     perhaps.get_or_insert(here);
                 }
             }
         }
         match perhaps {
             Some(_) => Finding::doubt(Doubt::Occurs, perhaps),
-            None => self.absent(),
-        }
-    }
-
-    fn ask(&self, wants: &[Want]) -> Finding {
-        let stems: Vec<String> =
-            wants.iter().map(|want| want.word().map(stemmed).unwrap_or_default()).collect();
-        let mut perhaps = None;
-        for (place, row) in self.0.iter().enumerate() {
-            let text = &row.text;
-            let mut start = 0;
-            while start < text.items.len() {
-                let sentence = row.sentence(start);
-                let here = Place { row: place, at: start };
-                let asked = sentence.clone().find(|at| {
-                    requests::request_before(text, *at).is_some()
-                        && matches!(matches_at(row, *at, wants, &stems, Mode::Stems), Some((next, Likeness::Same)) if requests::ends_request(text, next))
-                });
-                let is_name = matches!(wants, [Want::Word(word)] if word == "name")
-                    && requests::asks_who(text, sentence.clone());
-                let is_plain = requests::is_plain_request(text, sentence.clone());
-                if is_plain && (asked.is_some() || is_name) {
-                    return Finding { holds: Ok(true), at: Some(here), perhaps: perhaps.or(Some(here)) };
-                }
-                // "Your number is …" tells it; "your number" asks for it.
-                let names_it = || {
-                    let mut named = sentence.clone().filter(|at| {
-                        text.word(*at).is_some_and(|word| stems.iter().any(|stem| *stem == stemmed(word)))
-                    });
-                    named.next_back().is_some_and(|last| !requests::tells(text, last + 1))
-                };
-                let may_ask = requests::may_request(text, sentence.clone())
-                    && !requests::is_harmless(text, sentence.clone());
-                if may_ask || asked.is_some() || is_name || names_it() {
-                    perhaps.get_or_insert(here);
-                }
-                start = sentence.end.max(start) + 1;
-            }
-        }
-        match perhaps {
-            Some(_) => Finding::doubt(Doubt::OtherWords, perhaps),
             None => self.absent(),
         }
     }

@@ -38,8 +38,9 @@ pub(super) fn scale(word: &str) -> Option<u64> {
     match word {
         "dozen" => Some(12),
         "hundred" => Some(100),
-        "thousand" => Some(1_000),
+        "thousand" | "grand" => Some(1_000),
         "million" => Some(1_000_000),
+        "billion" => Some(1_000_000_000),
         _ => None,
     }
 }
@@ -72,30 +73,6 @@ pub(super) fn ordinal(word: &str) -> Option<u32> {
         "thirtieth" => Some(30),
         _ => u32::try_from(place(&NAMES, word)? + 1).ok(),
     }
-}
-
-/// The number of a month, 1 to 12.
-pub(super) fn month(word: &str) -> Option<u32> {
-    const NAMES: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let is = |name: &&str| {
-        **name == *word
-            || word.len() == 3 && name.starts_with(word)
-            || word == "sept" && name.starts_with(word)
-    };
-    u32::try_from(NAMES.iter().position(is)? + 1).ok()
 }
 
 fn place(names: &[&str], word: &str) -> Option<u64> {

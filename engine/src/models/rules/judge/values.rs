@@ -1,6 +1,8 @@
 //! What a text says in numbers: amounts, dates, times, telephone numbers, codes. However they are written, equal ones compare
 //! as equal.
 
+use super::reading::shifted;
+
 /// How alike two values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Likeness {
@@ -40,6 +42,10 @@ pub(super) enum Value {
     },
     /// A day of a month, or a place in an order.
     Ordinal(u32),
+    /// A day whose date only a calendar tells, such as tomorrow. Nobody asks for it.
+    SomeDay,
+    /// Figures that may be any value. Nobody asks for it.
+    Unclear,
 }
 
 impl Value {
@@ -47,6 +53,8 @@ impl Value {
     pub(super) fn likeness(&self, said: &Self) -> Likeness {
         let exactly = |is: bool| if is { Likeness::Same } else { Likeness::Differ };
         match (self, said) {
+            (Self::Email(_), Self::Unclear) => Likeness::Differ,
+            (_, Self::Unclear) | (Self::Unclear, _) | (Self::Date { .. }, Self::SomeDay) => Likeness::MayBe,
             (Self::Number(one) | Self::Digits(one), Self::Digits(other))
             | (Self::Digits(one), Self::Number(other)) => digits(one, other),
             (Self::Number(one), Self::Number(other)) => match other.split_once('.') {
@@ -68,8 +76,12 @@ impl Value {
                 Self::Date { day, month, year },
                 Self::Date { day: other, month: other_month, year: other_year },
             ) => {
-                let years_fit = year.is_none() || other_year.is_none() || year == other_year;
-                exactly(day == other && month == other_month && years_fit)
+                match other_year {
+                    _ if day != other || month != other_month => Likeness::Differ,
+                    // Of which year, was not said.
+                    None if year.is_some() => Likeness::MayBe,
+                    _ => exactly(year.is_none() || year == other_year),
+                }
             }
             (Self::Time { minutes, known }, Self::Time { minutes: other, known: other_known }) => {
                 if minutes % 720 != other % 720 || *known && *other_known && minutes != other {
@@ -80,6 +92,14 @@ impl Value {
                 }
             }
             _ if std::mem::discriminant(self) == std::mem::discriminant(said) => exactly(self == said),
+            // `5ish`, `USD20`
+            (Self::Time { .. } | Self::Money { .. } | Self::Percent(_), Self::Code(code)) => {
+                let runs = code.split(|char: char| !char.is_ascii_digit()).filter(|run| !run.is_empty());
+                runs.map(|run| self.likeness(&Self::Number(run.to_owned())))
+                    .max()
+                    .unwrap_or(Likeness::Differ)
+                    .min(Likeness::MayBe)
+            }
             _ if self.may_be(said) => Likeness::MayBe,
             _ => Likeness::Differ,
         }
@@ -90,7 +110,9 @@ impl Value {
         match (self, said) {
             // A part of what was said.
             (Self::Number(number), Self::Time { minutes, .. }) => {
-                is_hour(number, *minutes) || *number == (minutes % 60).to_string()
+                is_hour(number, *minutes)
+                    || *number == (minutes % 60).to_string()
+                    || said.spelled().contains(number)
             }
             (Self::Number(number), Self::Date { day, month, year }) => [Some(*day), Some(*month), *year]
                 .into_iter()
@@ -100,12 +122,18 @@ impl Value {
                 let (whole, cents) = amount.split_once('.').unwrap_or((amount, ""));
                 number == amount || number == whole || !cents.is_empty() && *number == format!("{cents:0<2}")
             }
+            // `0.15` is 15 percent.
+            (Self::Percent(percent), Self::Number(number))
+            | (Self::Number(number), Self::Percent(percent)) => {
+                percent == number || *percent == shifted(number, 2)
+            }
             (Self::Number(number) | Self::Digits(number), Self::Email(address)) => {
                 address.contains(number.as_str())
             }
             (Self::Time { minutes, .. }, Self::Number(number)) => {
                 let (hour, minute) = (minutes / 60, minutes % 60);
-                minute == 0 && is_hour(number, *minutes)
+                self.spelled().contains(number)
+                    || minute == 0 && is_hour(number, *minutes)
                     || minute > 0
                         && number.split_once('.').is_some_and(|(hours, rest)| {
                             let rest = if rest.len() == 1 { format!("{rest}0") } else { rest.to_owned() };
@@ -114,7 +142,17 @@ impl Value {
             }
             (Self::Code(code), Self::Number(figures) | Self::Digits(figures))
             | (Self::Number(figures) | Self::Digits(figures), Self::Code(code)) => {
-                code.trim_start_matches(|char: char| !char.is_ascii_digit()) == figures
+                code.split(|char: char| !char.is_ascii_digit()).any(|run| run == figures)
+            }
+            (moment @ (Self::Time { .. } | Self::Date { .. }), other)
+            | (other, moment @ (Self::Time { .. } | Self::Date { .. }))
+                if other.figures_said().is_some_and(|said| {
+                    let is_short = matches!(moment, Self::Date { .. }) && said.len() < 4;
+                    (!is_short || matches!(other, Self::Number(number) if number.contains('.')))
+                        && moment.spelled().contains(&said)
+                }) =>
+            {
+                true
             }
             _ => self.figures().is_some_and(|one| Some(one) == said.figures()),
         }
@@ -127,7 +165,9 @@ impl Value {
             Self::Money { amount, .. } => amount.clone(),
             Self::Date { day, .. } => day.to_string(),
             Self::Ordinal(number) => number.to_string(),
-            Self::Code(_) | Self::Email(_) | Self::Time { .. } => return None,
+            Self::Code(_) | Self::Email(_) | Self::Time { .. } | Self::SomeDay | Self::Unclear => {
+                return None;
+            }
         })
     }
 
@@ -141,11 +181,20 @@ impl Value {
             }
             Self::Time { minutes, .. } => {
                 let (hour, minute) = (minutes / 60, minutes % 60);
-                [hour, hour % 12, 12].map(|hour| format!("{hour}{minute:02}")).to_vec()
+                let minute = two_digits(minute);
+                let hours = [hour, hour % 12, if hour % 12 == 0 { 12 } else { hour }];
+                let hours = hours.into_iter().flat_map(|hour| [hour.to_string(), two_digits(hour)]);
+                hours.map(|hour| hour + &minute).collect()
             }
             Self::Code(code) => vec![code.chars().filter(char::is_ascii_digit).collect()],
-            Self::Date { .. } | Self::Ordinal(_) | Self::Email(_) => Vec::new(),
+            Self::Date { day, month, year } => written(*day, *month, *year),
+            Self::Ordinal(_) | Self::Email(_) | Self::SomeDay | Self::Unclear => Vec::new(),
         }
+    }
+
+    /// Whether a number beside it may change it, as in "10 to 12" or "12 50".
+    pub(super) const fn is_amount(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Money { .. } | Self::Percent(_))
     }
 
     /// The digits that it adds to those of its neighbours.
@@ -156,6 +205,30 @@ impl Value {
             other => other.figures().map(|figures| figures.replace('.', "")),
         }
     }
+}
+
+/// A date in figures, in whatever order.
+fn written(day: u32, month: u32, year: Option<u32>) -> Vec<String> {
+    let (day, month) = ([day.to_string(), two_digits(day)], [month.to_string(), two_digits(month)]);
+    let years = match year {
+        Some(year) => vec![year.to_string(), two_digits(year % 100), String::new()],
+        None => vec![String::new()],
+    };
+    let mut out = Vec::new();
+    // `4/5`, `04/05`, `4/05`
+    for (first, second) in [(0, 0), (1, 1), (0, 1)] {
+        for (one, other) in [(&day[first], &month[second]), (&month[first], &day[second])] {
+            for year in &years {
+                out.push([one.as_str(), other, year].concat());
+                out.push([year.as_str(), one, other].concat());
+            }
+        }
+    }
+    out
+}
+
+fn two_digits(number: u32) -> String {
+    format!("{number:02}")
 }
 
 fn is_hour(number: &str, minutes: u32) -> bool {

@@ -49,6 +49,7 @@ impl PendingCall {
             id: services.new_id(),
             assistant_id: ready.assistant.id.clone(),
             assistant_revision: ready.assistant.revision,
+            snapshot: None,
             source: Source::Outbound,
             direction: Direction::Outbound,
             status: CallStatus::Queued,
@@ -62,6 +63,8 @@ impl PendingCall {
             started_at: Timestamp::from_ms(context.now_ms),
             answered_at: None,
             simulation_run_id: None,
+            variables: body.variables.clone(),
+            metadata: body.metadata.clone(),
         };
         let leg = Leg::new(&call, services.new_id(), None, Placing::Asking, ready.grant.max_seconds)?;
         Ok(Self { now: call.started_at, call, leg, reservation: ready.grant.reservation })

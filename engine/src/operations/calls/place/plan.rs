@@ -7,27 +7,30 @@ use super::{Body, DryRun};
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::AssistantId;
 use crate::base::phone::E164;
+use crate::base::time::Timestamp;
 use crate::carriers::{Carrier, CarrierName};
 use crate::config::Talking;
-use crate::conversation::{PipelineMode, Voicemail};
+use crate::conversation::{PipelineMode, Texts, Values, Voicemail};
 use crate::live::admission;
 use crate::live::telephony::callbacks;
 use crate::live::telephony::leg::Room;
 use crate::operations::context::Context;
-use crate::operations::validate;
+use crate::operations::{validate, variables};
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::column::Column;
 use crate::storage::events;
 use crate::storage::fault::Fault;
+use crate::storage::named_snapshots;
 use crate::storage::spending::{self, Budget, PhoneGrant};
 
 /// The statements for [`Plan::new`]; the subscribers come last.
-pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 5] {
+pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement; 6] {
     [
         sql!(
-            "SELECT id, revision, model, voice, transcriber, pipeline_mode, voicemail FROM assistants WHERE workspace_id = :ws AND id = :assistant",
+            "SELECT id, revision, model, voice, transcriber, pipeline_mode, voicemail,
+             IIF(INSTR(instructions, '{{'), instructions, '') AS instructions, first_message FROM assistants WHERE workspace_id = :ws AND id = :assistant",
             assistant = &body.assistant_id,
         ),
         sql!(
@@ -39,6 +42,7 @@ pub(super) fn reads(services: &Services, now_ms: i64, body: &Body) -> [Statement
         ),
         Room::select(services),
         spending::select(services, now_ms),
+        named_snapshots::kept(),
         events::callers_subscribers(),
     ]
 }
@@ -63,6 +67,9 @@ pub(super) struct Assistant {
     transcriber: String,
     pipeline_mode: PipelineMode,
     pub(super) voicemail: Option<Voicemail>,
+    /// Empty where nothing is to be filled in.
+    instructions: String,
+    first_message: String,
 }
 
 /// A call that can be placed.
@@ -76,14 +83,15 @@ pub(super) struct Ready {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(context: &'a Context, body: &Body, found: &[Rows; 5]) -> Result<Self, Fault> {
-        let [assistant, numbers, room, budget, _] = found;
+    pub(super) fn new(context: &'a Context, body: &Body, found: &[Rows; 6]) -> Result<Self, Fault> {
+        let [assistant, numbers, room, budget, kept, _] = found;
         let services = &context.services;
         let mut problems = Vec::new();
         let assistant = assistant.first().map(Assistant::read).transpose()?;
         match &assistant {
             None => problems.push(Error::field("assistant_id", "is not an assistant of this workspace")),
-            Some(Assistant { model, voice, transcriber, pipeline_mode, .. }) => {
+            Some(assistant @ Assistant { model, voice, transcriber, pipeline_mode, .. }) => {
+                problems.extend(assistant.fill_in(context, body).err());
                 let talking = Talking { pipeline_mode: *pipeline_mode, model, voice, transcriber };
                 if let Err(why) = services.config().transcriber_of(talking) {
                     let message = format!("has a voice that cannot be used on the telephone: {why}");
@@ -115,6 +123,10 @@ impl<'a> Plan<'a> {
             }
         };
         problems.extend(Room::full(room)?.map(too_many_calls));
+        match named_snapshots::check_kept(kept) {
+            Err(Fault::Refused(error)) => problems.push(error),
+            checked => checked?,
+        }
         problems.extend(services.is_late().then(admission::late));
         Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems })
     }
@@ -158,6 +170,20 @@ impl<'a> Plan<'a> {
 }
 
 impl Assistant {
+    /// Whether the variables of the call fill in its texts.
+    fn fill_in(&self, context: &Context, body: &Body) -> Result<(), Error> {
+        let texts = Texts {
+            instructions: &self.instructions,
+            first_message: &self.first_message,
+            voicemail_message: self.voicemail.as_ref().map_or("", |voicemail| voicemail.message.as_str()),
+        };
+        let now = Timestamp::from_ms(context.now_ms);
+        variables::check(
+            &texts.wanted(),
+            &Values { variables: &body.variables, now, caller_number: body.to.as_str() },
+        )
+    }
+
     fn read(row: Row<'_>) -> Result<Self, Fault> {
         Ok(Self {
             id: row.id("id")?,
@@ -167,6 +193,8 @@ impl Assistant {
             transcriber: row.text("transcriber")?,
             pipeline_mode: row.word("pipeline_mode")?,
             voicemail: Column::read(row, "voicemail")?,
+            instructions: row.text("instructions")?,
+            first_message: row.text("first_message")?,
         })
     }
 }

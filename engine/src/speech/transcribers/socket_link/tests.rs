@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 fn settings(base_url: &str) -> TranscriberSettings {
     TranscriberSettings {
+        party: Party::speech("test"),
         base_url: base_url.into(),
         api_key: Secret::new("secret"),
         model: "m".into(),

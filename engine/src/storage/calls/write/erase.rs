@@ -1,43 +1,55 @@
 //! Deletes calls with everything that tells about them: transcript, text index, events, recording, journal, leg, stored
 //! responses. Sums no longer count them; runs keep their results.
-use crate::base::error::Error;
+use crate::base::error::{Code, Error};
 use crate::base::ids::CallId;
-use crate::base::limits::LATE_PRICE_MS;
+use crate::base::limits::{ARCHIVE_REMOVED_AFTER_MS, LATE_PRICE_MS};
 use crate::ports::statement::{Statement, Value};
+use crate::sql;
+use crate::storage::archives;
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 use crate::storage::calls::write::regroup::{AS_BEFORE, Kind};
-use crate::storage::events::CALL_IN_BODY;
-use crate::storage::idempotency::Stored;
+use crate::storage::events::{self, CALL_IN_BODY};
+use crate::storage::idempotency;
+use crate::storage::named_snapshots;
+use crate::storage::parts::CALL_SIZE;
 
 /// Which ended calls of the workspace `:ws` to delete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Which<'a> {
     /// This one.
     One(&'a CallId),
-    /// Those that ended before a time, the oldest first.
-    EndedBefore {
-        /// The time, in ms since 1970.
-        until_ms: i64,
-        /// How many at most.
-        most: i64,
-    },
+    /// Those with these ids, a JSON array.
+    Listed(&'a str),
+}
+
+/// Reads the ids and sizes of the calls of workspace `:ws` that ended before a time, the oldest first.
+pub(crate) fn ended_before(until_ms: i64, most: i64) -> Statement {
+    sql!(
+        format!(
+            "SELECT {CALL_SIZE} FROM calls AS c WHERE c.workspace_id = :ws AND c.ended_at < :until AND c.status = 'ended'
+             ORDER BY c.ended_at, c.seq LIMIT CAST(:most AS INTEGER)"
+        ),
+        until = until_ms,
+        most = most
+    )
 }
 
 /// The statements, in their order: each finds the calls anew, so their rows go last. The last statement returns the ids
-/// of the deleted calls. A `+` keeps SQLite from reading all rows of the workspace by another index. Blobs of recordings are left to the sweep.
+/// of the deleted calls. A `+` keeps SQLite from reading all rows of the workspace by another index. Blobs of recordings and of archived transcripts are left to the sweep.
 pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
     let mut statements = sums(which);
+    statements.extend(events::forget("{events}").map(|sql| statement(which, &sql, Vec::new())));
+    let due = vec![("due", (now_ms + ARCHIVE_REMOVED_AFTER_MS).into())];
+    statements.push(statement(which, archives::mark_for_removal(), due));
+    statements.extend(forget_runs_values(which));
     let rows = [
         "DELETE FROM call_index WHERE rowid IN (SELECT seq FROM {gone})",
         "DELETE FROM call_search WHERE rowid IN (SELECT seq FROM {gone})",
         "DELETE FROM call_words WHERE workspace_id = :ws AND seq IN (SELECT seq FROM {gone})",
         "DELETE FROM call_transcripts WHERE workspace_id = :ws AND seq IN (SELECT seq FROM {gone})",
-        // A delivery that was never attempted has told nobody anything; the others are history, without what was said.
-        "DELETE FROM deliveries WHERE +workspace_id = :ws AND status = 'pending' AND attempts = 0 AND event_id IN {events}",
-        "UPDATE deliveries SET status = CASE status WHEN 'pending' THEN 'canceled' ELSE status END, due_at = NULL,
-           last_response = NULL WHERE +workspace_id = :ws AND event_id IN {events}",
-        "DELETE FROM events WHERE workspace_id = :ws AND id IN {events}",
-        "UPDATE runs SET call_id = NULL, last_line = NULL, transcript = '[]' WHERE workspace_id = :ws
+        "DELETE FROM call_metadata WHERE +workspace_id = :ws AND seq IN (SELECT seq FROM {gone})",
+        "DELETE FROM event_log WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
+        "UPDATE runs SET call_id = NULL, last_line = NULL, transcript = '[]', variables = '{}', metadata = '{}' WHERE workspace_id = :ws
            AND id IN (SELECT simulation_run_id FROM {gone})",
         "DELETE FROM conversation_journal WHERE workspace_id = :ws AND conversation_id IN (SELECT id FROM {gone})",
         "DELETE FROM call_inputs WHERE workspace_id = :ws AND call_id IN (SELECT id FROM {gone})",
@@ -52,6 +64,10 @@ pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
            ON CONFLICT DO UPDATE SET merging = 0",
     ];
     statements.extend(rows.map(|sql| statement(which, sql, Vec::new())));
+    statements.push(statement(which, LEFT_GROUPS, Vec::new()));
+    let others = "c.id NOT IN (SELECT id FROM {gone})";
+    let unnamed = named_snapshots::release("SELECT snapshot FROM {gone}", None, "1", others);
+    statements.extend(unnamed.map(|sql| statement(which, &sql, Vec::new())));
     // Its carrier may still report a price, and its line may still have to be hung up: the sweep deletes the leg.
     statements.push(statement(
         which,
@@ -61,13 +77,13 @@ pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
            FROM {gone} AS gone WHERE phone_calls.workspace_id = :ws AND phone_calls.call_id = gone.id",
         vec![("late", LATE_PRICE_MS.into())],
     ));
-    // The key stays: a repeated request must not place the call again.
-    statements.push(statement(
-        which,
-        "UPDATE idempotency_keys INDEXED BY idempotency_keys_by_id SET status = :status, body = :deleted, etag = NULL
-           WHERE workspace_id = :ws AND json_extract(body, '$.id') IN (SELECT +id FROM {gone})",
-        response_of_deleted_call(),
-    ));
+    let (responses, values) = idempotency::replace_deleted(
+        &Error::not_found("call"),
+        "idempotency_keys_by_id",
+        "id",
+        "SELECT +id FROM {gone}",
+    );
+    statements.push(statement(which, &responses, values));
     // A recording that is being written is refused when it is complete; its own deadline stays.
     statements.push(statement(
         which,
@@ -81,10 +97,58 @@ pub(crate) fn erase(which: Which<'_>, now_ms: i64) -> Vec<Statement> {
     statements
 }
 
-/// What a repeated request gets whose response was a call that is deleted.
-fn response_of_deleted_call() -> Vec<(&'static str, Value)> {
-    let error = Error::not_found("call");
-    vec![("status", i64::from(error.code.status()).into()), ("deleted", Stored::failure_body(&error).into())]
+/// What was given with the start of the calls' runs (`variables`, `metadata`) leaves their snapshots and the stored responses to
+/// their starts. A snapshot stays as long as another run that has its values, or another call, has it.
+fn forget_runs_values(which: Which<'_>) -> Vec<Statement> {
+    const OF_CALLS: &str = "+workspace_id = :ws AND id IN (SELECT simulation_run_id FROM {gone})";
+    let with_variables =
+        |column: &str| format!("SELECT {column} FROM runs WHERE {OF_CALLS} AND variables <> '{{}}'");
+    let stays = "r.id NOT IN (SELECT simulation_run_id FROM {gone} WHERE simulation_run_id IS NOT NULL)
+         AND NOT (r.status = 'completed' AND r.call_id IS NULL AND r.variables = '{}')";
+    let released = named_snapshots::release(
+        &with_variables("snapshot"),
+        Some(&with_variables("simulation_snapshot")),
+        stays,
+        "c.id NOT IN (SELECT id FROM {gone})",
+    );
+    let mut statements: Vec<Statement> =
+        released.iter().map(|sql| statement(which, sql, Vec::new())).collect();
+    let unnamed = format!("UPDATE runs SET snapshot = NULL WHERE {OF_CALLS} AND variables <> '{{}}'");
+    statements.push(statement(which, &unnamed, Vec::new()));
+    let error = Error::new(
+        Code::NotFound,
+        "The call of a run of this start was deleted, and the stored answer with it. Read the runs (GET /simulations/runs), or start again with another Idempotency-Key.",
+    );
+    for (index, field, column) in
+        [("idempotency_keys_by_id", "id", "+id"), ("idempotency_keys_by_batch", "batch_id", "+batch_id")]
+    {
+        let with_values = format!(
+            "SELECT {column} FROM runs WHERE {OF_CALLS} AND (variables <> '{{}}' OR metadata <> '{{}}')"
+        );
+        let (responses, values) = idempotency::replace_deleted(&error, index, field, &with_values);
+        statements.push(statement(which, &responses, values));
+    }
+    statements
+}
+
+/// Marks the groups of the calls' assistants that no other call is in. The calls refer to them until the last statement, so the
+/// sweep deletes them. A wide group is for any assistant.
+const LEFT_GROUPS: &str = "UPDATE call_groups SET is_left = 1 WHERE workspace_id = :ws AND assistant_id <> '' AND is_left = 0
+     AND (assistant_id, source) IN (SELECT g.assistant_id, g.source FROM call_groups AS g WHERE g.id IN (SELECT group_id FROM {gone}))
+     AND NOT EXISTS (SELECT 1 FROM calls AS c WHERE c.group_id = call_groups.id AND c.id NOT IN (SELECT id FROM {gone}))";
+
+/// Deletes up to `most` groups that deleted calls have left, unless other calls have come into them.
+pub(crate) fn delete_left_groups(most: i64) -> [Statement; 2] {
+    const LEFT: &str = "SELECT id FROM call_groups INDEXED BY call_groups_left WHERE is_left = 1 ORDER BY id LIMIT CAST(:most AS INTEGER)";
+    const IS_USED: &str = "(EXISTS (SELECT 1 FROM calls WHERE calls.group_id = call_groups.id)
+         OR EXISTS (SELECT 1 FROM call_rollups AS r WHERE r.workspace_id = call_groups.workspace_id AND r.group_id = call_groups.id))";
+    [
+        sql!(format!("UPDATE call_groups SET is_left = 0 WHERE id IN ({LEFT}) AND {IS_USED}"), most = most),
+        sql!(
+            format!("DELETE FROM call_groups WHERE id IN ({LEFT}) AND NOT {IS_USED} RETURNING 1 AS gone"),
+            most = most
+        ),
+    ]
 }
 
 /// Takes the calls out of the sums of their two groups, and deletes sums without calls.
@@ -111,7 +175,7 @@ fn sums(which: Which<'_>) -> Vec<Statement> {
 
 /// `{gone}` in the text is the table of the calls, `{events}` the list of their events' ids.
 fn statement(which: Which<'_>, sql: &str, more: Vec<(&'static str, Value)>) -> Statement {
-    let columns = "seq, id, group_id, started_at, ended_at, duration_ms, cost_microusd, telephony_microusd, simulation_run_id";
+    let columns = "seq, id, group_id, started_at, ended_at, duration_ms, cost_microusd, telephony_microusd, simulation_run_id, snapshot";
     let (gone, mut params): (String, Vec<(&'static str, Value)>) = match which {
         Which::One(id) => (
             format!(
@@ -119,12 +183,12 @@ fn statement(which: Which<'_>, sql: &str, more: Vec<(&'static str, Value)>) -> S
             ),
             vec![("call", id.into())],
         ),
-        Which::EndedBefore { until_ms, most } => (
+        Which::Listed(ids) => (
             format!(
-                "(SELECT {columns} FROM calls WHERE workspace_id = :ws AND ended_at < :until AND status = 'ended'
-                 ORDER BY ended_at, seq LIMIT CAST(:most AS INTEGER))"
+                "(SELECT {columns} FROM calls WHERE +workspace_id = :ws AND +status = 'ended'
+                 AND id IN (SELECT value FROM json_each(:ids)))"
             ),
-            vec![("until", until_ms.into()), ("most", most.into())],
+            vec![("ids", ids.into())],
         ),
     };
     params.extend(more);
@@ -145,6 +209,6 @@ mod tests {
     #[test]
     fn deleting_is_written_on_a_full_disk() {
         assert!(only_removes(&erase(Which::One(&CallId::from_stored("call_1")), 0)));
-        assert!(only_removes(&erase(Which::EndedBefore { until_ms: 0, most: 1 }, 0)));
+        assert!(only_removes(&erase(Which::Listed("[]"), 0)));
     }
 }

@@ -1,8 +1,10 @@
 //! Inserts a call and counts it.
 use crate::ports::statement::{Statement, Value};
+use crate::sql;
 use crate::storage::calls::call::{ended_reason, transcript};
 use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 use crate::storage::calls::{Analysis, CallStatus, EndedCall, NewCall, waits};
+use crate::storage::column::Column as _;
 
 /// A new call and the group in which it counts.
 pub(super) struct InsertCall<'a> {
@@ -60,10 +62,11 @@ impl InsertCall<'_> {
                 "INSERT INTO calls (workspace_id, group_id, id, assistant_revision, direction, status, from_number, to_number,
                  user_number, provider, carrier_call_id, started_at, answered_at, ended_at, duration_ms, outcome, ended_reason, fault,
                  analysis, cost_microusd, telephony_microusd, stt_microusd, llm_microusd, tts_microusd, llm_input_tokens,
-                 llm_output_tokens, transcript_bytes, simulation_run_id, llm_uncounted_answers, waits)
+                 llm_output_tokens, transcript_bytes, simulation_run_id, llm_uncounted_answers, waits, snapshot, variables, metadata)
                  VALUES (:ws, {GROUP}, :call, :revision, :direction, :status, :from, :to, :user_number, :provider, :carrier_call,
                  :started_at, :answered_at, :ended_at, :duration, :ended_outcome, :ended_reason, :fault, :analysis, :cost,
-                 :telephony, :stt, :llm, :tts, :input_tokens, :output_tokens, :transcript_bytes, :run, :uncounted_answers, :waits)
+                 :telephony, :stt, :llm, :tts, :input_tokens, :output_tokens, :transcript_bytes, :run, :uncounted_answers, :waits, :snapshot,
+                 :variables, :metadata)
                  ON CONFLICT DO NOTHING"
             ),
             vec![
@@ -94,9 +97,23 @@ impl InsertCall<'_> {
                 ("transcript_bytes", ended.map_or(0, |ended| transcript(ended).len() as i64).into()),
                 ("run", new.simulation_run_id.as_ref().into()),
                 ("uncounted_answers", usage.llm_uncounted_answers.into()),
+                ("snapshot", new.snapshot.clone().into()),
                 ("waits", ended.and_then(waits::stored).into()),
+                ("variables", new.variables.value()),
+                ("metadata", new.metadata.value()),
             ],
         )
+    }
+
+    /// Inserts its metadata for filters, after the call.
+    pub(super) fn metadata(&self) -> Option<Statement> {
+        let insert = sql!(
+            "INSERT INTO call_metadata (workspace_id, name, value, seq)
+             SELECT c.workspace_id, entry.key, entry.value, c.seq FROM calls AS c, json_each(c.metadata) AS entry
+             WHERE c.workspace_id = :ws AND c.id = :call ON CONFLICT DO NOTHING",
+            call = &self.new.id,
+        );
+        (!self.new.metadata.is_empty()).then(|| insert.in_workspace(&self.new.workspace_id))
     }
 
     fn statement(&self, sql: String, more: Vec<(&'static str, Value)>) -> Statement {

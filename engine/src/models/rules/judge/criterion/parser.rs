@@ -1,5 +1,6 @@
 //! The parser of criteria.
 use super::{Act, Clause, Criterion, Formula, Join, Kind, Part, Unknown, Verb, Want, Who, is_link, is_vague};
+use crate::models::rules::judge::vocabulary::is_one_of;
 
 const CLAUSES_MAX: usize = 12;
 
@@ -281,28 +282,33 @@ impl Parser {
     }
 
     fn action(&mut self) -> Option<Action> {
+        const ACTIONS: [(&str, Action); 10] = [
+            ("say says said saying", Action::Plain(Verb::Say)),
+            ("use uses used using", Action::Use),
+            ("mention mentions mentioned mentioning", Action::Plain(Verb::Mention)),
+            (
+                "give gives gave giving state states stated stating name names naming tell tells told telling provide \
+                 provides provided providing",
+                Action::Plain(Verb::Give),
+            ),
+            (
+                "confirm confirms confirmed confirming repeat repeats repeated repeating offer offers offered offering \
+                 explain explains suggest suggests promise promises",
+                Action::Plain(Verb::Confirm),
+            ),
+            ("ask asks asked asking", Action::Ask),
+            ("request requests requested requesting", Action::Request),
+            ("return returns returned contain contains include includes", Action::Return),
+            ("thank thanks thanking", Action::Formula(Formula::Thanks)),
+            ("greet greets greeting", Action::Formula(Formula::Hello)),
+        ];
         let word = self.word(0);
-        let action = match word {
-            "say" | "says" | "said" | "saying" => Action::Plain(Verb::Say),
-            "use" | "uses" | "used" | "using" => Action::Use,
-            "mention" | "mentions" | "mentioned" | "mentioning" => Action::Plain(Verb::Mention),
-            "give" | "gives" | "gave" | "giving" | "state" | "states" | "stated" | "stating" | "name"
-            | "names" | "naming" | "tell" | "tells" | "told" | "telling" | "provide" | "provides"
-            | "provided" | "providing" => Action::Plain(Verb::Give),
-            "confirm" | "confirms" | "confirmed" | "confirming" | "repeat" | "repeats" | "repeated"
-            | "repeating" | "offer" | "offers" | "offered" | "offering" | "explain" | "explains"
-            | "suggest" | "suggests" | "promise" | "promises" => Action::Plain(Verb::Confirm),
-            "ask" | "asks" | "asked" | "asking" => Action::Ask,
-            "request" | "requests" | "requested" | "requesting" => Action::Request,
-            "return" | "returns" | "returned" | "contain" | "contains" | "include" | "includes" => {
-                Action::Return
-            }
-            "thank" | "thanks" | "thanking" => Action::Formula(Formula::Thanks),
-            "greet" | "greets" | "greeting" => Action::Formula(Formula::Hello),
-            "apologise" | "apologises" | "apologising" | "apologize" | "apologizes" | "apologizing" => {
+        let action = match ACTIONS.iter().find(|(words, _)| is_one_of(word, words)) {
+            Some((_, action)) => *action,
+            None if is_one_of(word, "apologise apologises apologising apologize apologizes apologizing") => {
                 Action::Formula(Formula::Sorry)
             }
-            _ => return None,
+            None => return None,
         };
         self.at += 1;
         Some(action)
@@ -357,9 +363,8 @@ impl Parser {
                 Some(Part::Quote(quoted)) => {
                     let quote = quoted.clone();
                     let plain = |want: &Want| {
-                        want.word().is_some_and(|word| {
-                            matches!(word, "word" | "words" | "phrase" | "sentence" | "text" | "exact")
-                        })
+                        want.word()
+                            .is_some_and(|word| is_one_of(word, "word words phrase sentence text exact"))
                     };
                     let labelled = !before.iter().all(plain);
                     self.at += 1;
@@ -368,9 +373,7 @@ impl Parser {
                 }
                 Some(Part::Value(value)) => before.push(Want::Value(value.clone())),
                 Some(Part::Word(word)) if self.at > start && is_link(word) => break,
-                Some(Part::Word(word))
-                    if word == "to" && matches!(self.word(1), "the" | "him" | "her" | "them") =>
-                {
+                Some(Part::Word(word)) if word == "to" && is_one_of(self.word(1), "the him her them") => {
                     break;
                 }
                 Some(Part::Word(word)) if word == "in" && matches!(self.word(1), "this" | "order") => break,
@@ -445,9 +448,7 @@ impl Parser {
             match part {
                 Part::Word(word) if is_link(word) => break,
                 Part::Word(word) if is_vague(word) => return Err(self.unknown()),
-                Part::Word(word)
-                    if wants.is_empty()
-                        && matches!(word.as_str(), "a" | "an" | "the" | "his" | "her" | "their" | "any") => {}
+                Part::Word(word) if wants.is_empty() && is_one_of(word, "a an the his her their any") => {}
                 Part::Word(word)
                     if wants.is_empty() && matches!(word.as_str(), "caller's" | "user's" | "customer's") => {}
                 Part::Word(word) => wants.push(Want::Word(word.clone())),

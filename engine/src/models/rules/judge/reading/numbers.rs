@@ -88,6 +88,12 @@ impl Reader<'_> {
     }
 
     pub(super) fn prefixed_money(&self, at: usize) -> Option<(Value, usize)> {
+        // "A dollar"
+        if matches!(self.word(at), "a" | "an")
+            && let Some(currency) = currency(self.word(at + 1))
+        {
+            return Some((Value::Money { currency, amount: "1".to_owned() }, at + 2));
+        }
         let currency = match self.sign(at) {
             Some('$') => "usd",
             Some('€') => "eur",
@@ -129,8 +135,7 @@ impl Reader<'_> {
             {
                 return Some(self.clock(hour, minute, false, after));
             }
-            let ends = matches!(self.sign(next), Some('.' | ',' | '?' | '!')) || next >= self.tokens.len();
-            if is_at && (ends || FOLLOWS_TIME.contains(&self.word(next))) {
+            if is_at && self.ends_time(next) {
                 return Some(self.clock(hour, 0, false, next));
             }
         }
@@ -150,7 +155,7 @@ impl Reader<'_> {
             return Some((Value::Percent(found.number), next + 2));
         }
         if matches!(self.word(next), "cent" | "cents") {
-            return Some((Value::Money { currency: "", amount: plus_cents("0", found.whole?) }, next + 1));
+            return Some((Value::Money { currency: "", amount: in_cents(found.whole?) }, next + 1));
         }
         let by_sign = match self.sign(next) {
             Some('$') => Some("usd"),
@@ -176,24 +181,42 @@ impl Reader<'_> {
         Some((Value::Number(found.number), next))
     }
 
+    /// Whether nothing follows that would make a number of something of the hour before.
+    pub(super) fn ends_time(&self, next: usize) -> bool {
+        let ends = matches!(self.sign(next), Some('.' | ',' | '?' | '!' | '"' | ';'));
+        ends || next >= self.tokens.len() || FOLLOWS_TIME.contains(&self.word(next))
+    }
+
     /// A number in figures or words.
     pub(super) fn number(&self, at: usize) -> Option<Found> {
+        const TOKENS_MAX: usize = 24;
         let raw = self.raw(at);
         let (mut next, mut total, mut group) = (at, 0_u64, None);
+        if let Some(found) = self.signed(at).or_else(|| self.half_of_scale(at)) {
+            return Some(found);
+        }
         if matches!(self.tokens.get(at)?.kind, Kind::Figures) {
             let number = decimal(raw)?;
             let whole = number.parse().ok().filter(|_| number.len() <= 12);
+            if let Some(zeros) = self.short_scale(at) {
+                return Some(found(shifted(&number, zeros), at + 2));
+            }
             let scaled = scale(self.word(at + 1)).filter(|_| !self.glued(at + 1));
             match (whole, scaled) {
                 (Some(whole), Some(_)) => group = Some(whole),
+                (None, Some(factor)) if number.contains('.') && factor != 12 => {
+                    return Some(found(shifted(&number, factor.ilog10() as usize), at + 2));
+                }
                 _ => return Some(Found { number, next: at + 1, whole }),
             }
             next += 1;
-        } else if matches!(self.word(at), "a" | "an") && scale(self.word(at + 1)).is_some() {
+        } else if matches!(self.word(at), "a" | "an")
+            && scale(self.word(at + 1)).is_some_and(|_| self.word(at + 1) != "grand")
+        {
             group = Some(1);
             next += 1;
         }
-        loop {
+        while next < at + TOKENS_MAX {
             let word = self.word(next);
             let now = group.unwrap_or(0);
             if let Some(number) = below_twenty(word) {
@@ -213,7 +236,9 @@ impl Reader<'_> {
                     break;
                 }
                 group = Some(now + number);
-            } else if let Some(factor) = scale(word).filter(|_| now > 0 && now < 1_000_000) {
+            } else if let Some(factor) =
+                scale(word).filter(|_| now > 0 && now < 1_000_000 && total < 1_000_000_000_000)
+            {
                 if factor < 1_000 {
                     group = Some(now * factor);
                 } else {
@@ -252,10 +277,87 @@ impl Reader<'_> {
             && let Some((fraction, after)) = self.singles(next + 1)
         {
             number = trimmed(format!("{number}.{fraction}"));
-            return Some(Found { number, next: after, whole: None });
+            return Some(self.scaled(number, after));
+        }
+        if whole < 100 && self.word(next) == "and" {
+            let (fraction, after) = match (self.word(next + 1), self.word(next + 2)) {
+                ("a", "half") => (".5", next + 3),
+                ("a", "quarter") => (".25", next + 3),
+                ("three", "quarters") => (".75", next + 3),
+                _ => return Some(Found { number, next, whole: Some(whole) }),
+            };
+            return Some(self.scaled(number + fraction, after));
         }
         Some(Found { number, next, whole: Some(whole) })
     }
+
+    /// A number with a fraction, and the thousands or millions after it.
+    fn scaled(&self, number: String, next: usize) -> Found {
+        match scale(self.word(next)).filter(|factor| *factor != 12) {
+            Some(factor) => found(shifted(&number, factor.ilog10() as usize), next + 1),
+            None => Found { number, next, whole: None },
+        }
+    }
+
+    /// `-5` and `.5`, which begin with a sign.
+    fn signed(&self, at: usize) -> Option<Found> {
+        let sign = self.sign(at).filter(|_| self.glued(at + 1))?;
+        let after_currency = || matches!(self.sign(at.wrapping_sub(1)), Some('$' | '€' | '£' | '-'));
+        if self.glued(at) && !(sign == '.' && after_currency()) {
+            return None;
+        }
+        match sign {
+            '.' if !self.figures(at + 1).is_empty() => Some(Found {
+                number: trimmed(format!("0.{}", self.figures(at + 1))),
+                next: at + 2,
+                whole: None,
+            }),
+            '-' if matches!(self.tokens.get(at + 1)?.kind, Kind::Figures) => {
+                Some(Found { number: format!("-{}", decimal(self.raw(at + 1))?), next: at + 2, whole: None })
+            }
+            _ => None,
+        }
+    }
+
+    /// "Half a million", "half a dozen".
+    fn half_of_scale(&self, at: usize) -> Option<Found> {
+        if self.word(at) != "half" {
+            return None;
+        }
+        let place = at + 1 + usize::from(matches!(self.word(at + 1), "a" | "an"));
+        let factor = scale(self.word(place)).filter(|_| self.word(place) != "grand")?;
+        Some(found((factor / 2).to_string(), place + 1))
+    }
+
+    /// How many zeros a letter after the figures adds: `2k`, `$5m`.
+    fn short_scale(&self, at: usize) -> Option<usize> {
+        let is_money = || {
+            matches!(self.sign(at.wrapping_sub(1)), Some('$' | '€' | '£' | '¥'))
+                || currency(self.word(at + 2)).is_some()
+        };
+        match self.word(at + 1) {
+            "k" if self.glued(at + 1) => Some(3),
+            "m" if self.glued(at + 1) && is_money() => Some(6),
+            "mn" | "mio" => Some(6),
+            "b" if self.glued(at + 1) && is_money() => Some(9),
+            "bn" => Some(9),
+            _ => None,
+        }
+    }
+}
+
+fn found(number: String, next: usize) -> Found {
+    let whole = number.parse().ok();
+    Found { number, next, whole }
+}
+
+/// The number with the point so many places further to the right.
+pub(in crate::models::rules::judge) fn shifted(number: &str, zeros: usize) -> String {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let (inside, rest) = fraction.split_at(zeros.min(fraction.len()));
+    let number = trimmed(format!("{whole}{inside:0<zeros$}.{rest}"));
+    let bare = number.trim_start_matches('0');
+    if bare.is_empty() || bare.starts_with('.') { format!("0{bare}") } else { bare.to_owned() }
 }
 
 /// What may follow a time of day without `o'clock`.
@@ -275,6 +377,10 @@ fn currency(word: &str) -> Option<&'static str> {
     })
 }
 
+fn in_cents(cents: u64) -> String {
+    plus_cents(&(cents / 100).to_string(), cents % 100)
+}
+
 fn plus_cents(whole: &str, cents: u64) -> String {
     trimmed(format!("{whole}.{cents:02}"))
 }
@@ -285,7 +391,10 @@ fn trimmed(number: String) -> String {
 }
 
 /// A number in figures: `1,250.50` is `1250.5`. `None` for what is none, such as a time.
-fn decimal(raw: &str) -> Option<String> {
+pub(super) fn decimal(raw: &str) -> Option<String> {
+    if let Some(number) = continental(raw) {
+        return Some(number);
+    }
     if raw.contains(':') || raw.matches('.').count() > 1 {
         return None;
     }
@@ -303,4 +412,16 @@ fn decimal(raw: &str) -> Option<String> {
     let number = trimmed(number);
     let bare = number.trim_start_matches('0');
     Some(if bare.is_empty() || bare.starts_with('.') { format!("0{bare}") } else { bare.to_owned() })
+}
+
+/// `1.000,50` and `1.000.000`.
+fn continental(raw: &str) -> Option<String> {
+    let (whole, fraction) = raw.split_once(',').unwrap_or((raw, ""));
+    let points = whole.matches('.').count();
+    let fits = points > usize::from(fraction.is_empty())
+        && !fraction.contains(['.', ','])
+        && whole.split('.').skip(1).all(|group| group.len() == 3)
+        && whole.find('.').is_some_and(|first| (1..=3).contains(&first))
+        && !raw.contains(':');
+    fits.then(|| trimmed([whole.replace('.', "").as_str(), ".", fraction].concat()))
 }

@@ -16,7 +16,7 @@ pub fn run_offline(
     tools: &mut dyn FnMut(&str, &Value) -> Result<String, String>,
 ) -> Result<SimulationResult, SimulationFailure> {
     let assistant = RulesAssistant::new(&setup.assistant.knowledge, &setup.assistant.tools);
-    let caller = RulesCaller::new(&setup.scenario);
+    let caller = RulesCaller::new(&setup.persona, &setup.scenario);
     let mut judge = RulesJudge::new();
     let mut simulation = Simulation::new(setup);
     loop {
@@ -29,8 +29,8 @@ pub fn run_offline(
                 Input::AssistantReply { reply: assistant.reply(&simulation.assistant_turn()) }
             }
             Some(Output::CallTool { id, name, arguments }) => match tools(&name, &arguments) {
-                Ok(text) => Input::ToolResult { id, text, is_error: false },
-                Err(text) => Input::ToolResult { id, text, is_error: true },
+                Ok(text) => Input::ToolResult { id, text, is_error: false, mocked: false, after_ms: 0 },
+                Err(text) => Input::ToolResult { id, text, is_error: true, mocked: false, after_ms: 0 },
             },
             Some(Output::AskJudge) => match simulation.judge_question() {
                 Some(question) => Input::Verdict { ruling: judge.judge(&question.turn()) },
@@ -169,7 +169,7 @@ mod tests {
         assert!(results.clone().count() >= 10);
         assert!(results.all(|row| row.text.ends_with("bytes in all)")));
         let took = started.elapsed();
-        assert!(took.as_secs() < 20, "{took:?}");
+        assert!(took.as_secs() < 60, "{took:?}");
     }
 
     /// One run of the texts that were once the slowest to read.

@@ -1,0 +1,80 @@
+//! Moves the transcripts of old calls to the storage of blobs, where the operator wants it (`SIDETONE_ARCHIVE_DAYS`). A part of
+//! the sweep, with a budget of its own. The workspaces take turns, so a large one does not keep the others waiting.
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::base::hash::sha256_hex;
+use crate::base::ids::{CallId, WorkspaceId};
+use crate::base::limits::{ARCHIVE_BATCHES_MAX, ARCHIVE_PAUSE_MS};
+use crate::jobs::sweep::Round;
+use crate::ports::statement::Statement;
+use crate::services::Services;
+use crate::storage::archives::{self, Written, content, key};
+use crate::storage::fault::Fault;
+use crate::storage::service_facts;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+impl Services {
+    /// Archives a limited number of transcripts.
+    pub(super) async fn archive_old_calls(&self, now_ms: i64) -> Result<Round, Fault> {
+        let Some(days) = self.config().archive_days else { return Ok(Round { more: false }) };
+        let until_ms = now_ms - days * DAY_MS;
+        let reads = [
+            service_facts::select(archives::NEXT),
+            archives::workspaces(until_ms, now_ms, ARCHIVE_BATCHES_MAX),
+        ];
+        let [next, due] = self.read(reads).await?;
+        let next_ms = next.first().map(|row| row.text("value")).transpose()?;
+        if next_ms.and_then(|next| next.parse().ok()).is_some_and(|next: i64| now_ms < next) {
+            return Ok(Round { more: false });
+        }
+        let mut turns = due.iter().map(|row| row.id("id")).collect::<Result<VecDeque<WorkspaceId>, _>>()?;
+        let mut failed = None;
+        for _ in 0..ARCHIVE_BATCHES_MAX {
+            let Some(workspace_id) = turns.pop_front() else { break };
+            match self.archive_oldest(&workspace_id, until_ms).await {
+                Ok(true) => turns.push_back(workspace_id),
+                Ok(false) => {}
+                // One workspace is in nobody's way.
+                Err(fault) => failed = Some(fault),
+            }
+        }
+        if let Some(fault) = failed {
+            return Err(fault);
+        }
+        let more = !turns.is_empty() || due.values.len() >= ARCHIVE_BATCHES_MAX;
+        if !more {
+            self.write([service_facts::set(archives::NEXT, &(now_ms + ARCHIVE_PAUSE_MS).to_string())])
+                .await?;
+        }
+        Ok(Round { more })
+    }
+
+    /// Archives the oldest transcripts of a workspace; whether there may be more.
+    async fn archive_oldest(&self, workspace_id: &WorkspaceId, until_ms: i64) -> Result<bool, Fault> {
+        let own = |statement: Statement| statement.in_workspace(workspace_id);
+        let [found] = self.read([own(archives::next(until_ms))]).await?;
+        let Some(last) = found.iter().last() else {
+            self.write(archives::archived(&[], until_ms).map(own)).await?;
+            return Ok(false);
+        };
+        let reached_ms = last.integer("ended_at")?;
+        let seqs = found.iter().map(|row| row.integer("seq")).collect::<Result<Vec<_>, _>>()?;
+        let [marked] = self.write([own(archives::mark(&seqs))]).await?;
+        let marked = marked.iter().map(|row| row.integer("seq")).collect::<Result<BTreeSet<_>, _>>()?;
+        let mut written = Vec::new();
+        for row in found.iter() {
+            let seq = row.integer("seq")?;
+            // Another one was deleted meanwhile.
+            if marked.contains(&seq) {
+                let call_id: CallId = row.id("id")?;
+                let content = content(row.text("transcript")?, row.text("turns")?)?;
+                let (bytes, sha256) = (content.len(), sha256_hex(&content));
+                self.ports().blobs.put(&key(workspace_id, &call_id)?, content).await?;
+                written.push(Written { seq, bytes, sha256 });
+            }
+        }
+        self.write(archives::archived(&written, reached_ms).map(own)).await?;
+        Ok(true)
+    }
+}

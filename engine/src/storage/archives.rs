@@ -1,0 +1,100 @@
+//! Transcripts of old calls in the storage of blobs (`SIDETONE_ARCHIVE_DAYS`): one blob for each call.
+//!
+//! A call's row, its words and its sums stay, so lists, searches and statistics do not change. `Services::unarchive` puts
+//! transcripts back into rows that were read, so reads do not change either.
+//!
+//! Nothing is lost, and no blob is left behind: a transcript leaves the database in the batch that records the size and
+//! digest of its blob, and a call is marked (`mark`) before its blob is written, so whoever deletes the call knows of it.
+mod check;
+mod put_back;
+mod remove;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::base::ids::{CallId, WorkspaceId};
+use crate::base::limits::{ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MIN, ARCHIVE_CALLS_MAX};
+use crate::ports::statement::Statement;
+use crate::ports::{BlobError, BlobKey};
+use crate::sql;
+
+pub use check::CheckedArchives;
+pub(crate) use put_back::{COLUMNS, content};
+pub(crate) use remove::{due, mark_for_removal};
+
+/// The blob of a call's transcript.
+pub(crate) fn key(workspace_id: &WorkspaceId, call_id: &CallId) -> Result<BlobKey, BlobError> {
+    BlobKey::transcript(workspace_id, call_id)
+        .ok_or_else(|| BlobError(format!("{workspace_id}/{call_id} does not name a blob")))
+}
+
+/// The fact that holds when to look again.
+pub(crate) const NEXT: &str = "next_archiving";
+
+/// The workspaces with calls that ended before `until_ms` and were not looked at; none before it is time to look again, and
+/// while the upgrade of the search still reads transcripts where they are.
+pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
+    sql!(
+        format!(
+            "SELECT w.id AS id FROM workspaces AS w WHERE NOT EXISTS (SELECT 1 FROM search_upgrade)
+             AND NOT EXISTS (SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER))
+             AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
+               AND calls.ended_at >= w.archived_until AND calls.ended_at < :until)
+             ORDER BY w.archived_until LIMIT {most}"
+        ),
+        until = until_ms,
+        now = now_ms
+    )
+}
+
+/// The next calls of workspace `:ws` to archive, the oldest first.
+pub(crate) fn next(until_ms: i64) -> Statement {
+    sql!(
+        format!(
+            "SELECT sized.seq AS seq, sized.id AS id, sized.ended_at AS ended_at, t.content AS transcript, t.turns AS turns FROM (
+               SELECT seq, id, ended_at, SUM(transcript_bytes) OVER (ORDER BY ended_at, seq) - transcript_bytes AS bytes_before FROM (
+                 SELECT c.seq AS seq, c.id AS id, c.ended_at AS ended_at, c.transcript_bytes AS transcript_bytes
+                 FROM calls AS c INDEXED BY calls_by_ended_at CROSS JOIN call_transcripts AS t ON t.seq = c.seq
+                 WHERE c.workspace_id = :ws AND c.ended_at >= (SELECT archived_until FROM workspaces WHERE id = :ws)
+                 AND c.ended_at < :until AND c.transcript_bytes >= {ARCHIVE_BYTES_MIN} AND COALESCE(t.archive_bytes, 0) = 0
+                 ORDER BY c.ended_at, c.seq LIMIT {ARCHIVE_CALLS_MAX})
+             ) AS sized CROSS JOIN call_transcripts AS t ON t.seq = sized.seq
+             WHERE bytes_before < {ARCHIVE_BYTES_MAX} ORDER BY sized.ended_at, sized.seq"
+        ),
+        until = until_ms
+    )
+}
+
+/// Marks calls of workspace `:ws` whose blobs are about to be written; returns those that are still there.
+pub(crate) fn mark(seqs: &[i64]) -> Statement {
+    sql!(
+        "UPDATE call_transcripts SET archive_bytes = 0 WHERE workspace_id = :ws AND seq IN (SELECT value FROM json_each(:seqs))
+         AND COALESCE(archive_bytes, 0) = 0 RETURNING seq",
+        seqs = json!(seqs).to_string()
+    )
+}
+
+/// A blob that was written.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Written {
+    pub(crate) seq: i64,
+    pub(crate) bytes: usize,
+    pub(crate) sha256: String,
+}
+
+/// Removes the transcripts of workspace `:ws` whose blobs were written from the database, and continues at `until_ms`.
+pub(crate) fn archived(written: &[Written], until_ms: i64) -> [Statement; 2] {
+    [
+        sql!(
+            "UPDATE call_transcripts SET content = '[]', turns = '[]', archive_bytes = json_extract(e.value, '$.bytes'),
+               archive_sha256 = json_extract(e.value, '$.sha256')
+             FROM json_each(:written) AS e WHERE call_transcripts.workspace_id = :ws
+             AND call_transcripts.seq = json_extract(e.value, '$.seq') AND call_transcripts.archive_bytes = 0",
+            written = json!(written).to_string()
+        ),
+        sql!(
+            "UPDATE workspaces SET archived_until = MAX(archived_until, :until) WHERE id = :ws",
+            until = until_ms
+        ),
+    ]
+}

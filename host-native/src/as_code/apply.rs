@@ -1,0 +1,411 @@
+//! `sidetone apply`: makes a workspace as a folder says, and can be repeated after it broke off.
+use std::collections::HashMap;
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::time::Instant;
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value};
+use sidetone_engine::base::hash::sha256_hex;
+
+use super::api::{Api, Extras};
+use super::compare::{self, Difference};
+use super::failure::Failure;
+use super::folder::{Entry, Folder, names, shown};
+use super::kind::{Kind, Verb, operation};
+use super::lock::Lock;
+use super::plan::{Deletion, Plan, Step, plan};
+use super::show::{self, Paint};
+use super::workspace::{REQUESTS_AT_ONCE, Row};
+use super::{CONFLICT, DONE, FAILED, say};
+
+/// Times that something is created under a key whose resource was deleted since.
+const KEYS_MAX: u32 = 20;
+
+/// What `apply` is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wishes {
+    /// Delete what has no file any more.
+    pub prune: bool,
+    /// Write over what somebody else changed.
+    pub force: bool,
+    /// Do not ask.
+    pub yes: bool,
+}
+
+/// What came of a step.
+enum Outcome {
+    Done(Value),
+    Conflict(Vec<Difference>),
+    Failed(String),
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.0)
+    }
+}
+
+/// The ids of what files are.
+type Ids = HashMap<(Kind, String), String>;
+
+#[derive(Default)]
+struct Tally {
+    created: usize,
+    changed: usize,
+    deleted: usize,
+    conflicts: usize,
+    failed: usize,
+}
+
+/// Prints the plan, asks, and does it. Returns the exit code.
+pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes) -> Result<u8, Failure> {
+    let started = Instant::now();
+    let paint = Paint::of(&std::io::stdout());
+    let (mut plan, mut lock) = plan(api, folder, wishes.force).await?;
+    say(&show::plan(&plan, wishes.prune, paint))?;
+    say(&format!("{}\n", show::summary(&plan, wishes.prune)))?;
+    let can_do = plan.count(|step| matches!(step, Step::Create | Step::Update(_))) > 0
+        || (wishes.prune && plan.deletions.iter().any(|deletion| !deletion.is_conflict));
+    if can_do && !wishes.yes && !is_agreed()? {
+        say("Nothing was changed.\n")?;
+        return Ok(FAILED);
+    }
+    let mut tally = Tally {
+        conflicts: plan.count(|step| matches!(step, Step::Conflict(_) | Step::Gone)),
+        ..Tally::default()
+    };
+    remember_the_same(folder, &plan, &mut lock)?;
+    let done = carry_out(api, folder, wishes, &mut plan, &mut lock, &mut tally, paint).await;
+    lock.finish()?;
+    done?;
+    say(&format!(
+        "{} created, {} changed, {} deleted, {} changed by somebody else, {} failed. {:.1} s\n",
+        tally.created,
+        tally.changed,
+        tally.deleted,
+        tally.conflicts,
+        tally.failed,
+        started.elapsed().as_secs_f64()
+    ))?;
+    Ok(match tally {
+        Tally { failed: 1.., .. } => FAILED,
+        Tally { conflicts: 1.., .. } => CONFLICT,
+        _ => DONE,
+    })
+}
+
+/// Asks on a terminal. Elsewhere nobody could answer: whoever pipes into it has decided.
+fn is_agreed() -> Result<bool, Failure> {
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return Ok(true);
+    }
+    say("Apply? [y/N] ")?;
+    let mut line = String::new();
+    input.lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+/// What is already as the files say is seen, too.
+fn remember_the_same(folder: &Folder, plan: &Plan, lock: &mut Lock) -> Result<(), Failure> {
+    let differ: std::collections::HashSet<(Kind, &str)> =
+        plan.steps.iter().map(|(kind, stem, _)| (*kind, stem.as_str())).collect();
+    for ((kind, stem), row) in &plan.matched.of_files {
+        if let Some(entry) = folder.of(*kind).get(stem)
+            && !differ.contains(&(*kind, stem))
+        {
+            lock.set_seen(*kind, stem, compare::seen(row, &entry.fields))?;
+        }
+    }
+    Ok(())
+}
+
+async fn carry_out(
+    api: &Api,
+    folder: &Folder,
+    wishes: Wishes,
+    plan: &mut Plan,
+    lock: &mut Lock,
+    tally: &mut Tally,
+    paint: Paint,
+) -> Result<(), Failure> {
+    let mut ids: Ids =
+        plan.matched.of_files.iter().map(|(file, row)| (file.clone(), row.id.clone())).collect();
+    for kind in Kind::ALL {
+        let due = plan.steps.iter().filter(|(of, ..)| *of == kind);
+        let due: Vec<(&String, &Step, &Entry, Option<&Row>)> = due
+            .filter_map(|(_, stem, step)| {
+                let row = plan.matched.of_files.get(&(kind, stem.clone()));
+                Some((stem, step, folder.of(kind).get(stem)?, row))
+            })
+            .filter(|(_, step, ..)| matches!(step, Step::Create | Step::Update(_)))
+            .collect();
+        let (known, workspace) = (ids.clone(), plan.workspace.id.clone());
+        let mut running = stream::iter(due)
+            .map(|(stem, step, entry, row)| {
+                let writer = Writer { api, kind, stem, entry, ids: &known, force: wishes.force };
+                let workspace = workspace.as_str();
+                async move {
+                    let outcome = match (step, row) {
+                        (Step::Update(fields), Some(row)) => writer.update(row, fields).await,
+                        _ => writer.create(workspace).await,
+                    };
+                    (stem, step, entry, outcome.unwrap_or_else(Outcome::from))
+                }
+            })
+            .buffer_unordered(REQUESTS_AT_ONCE);
+        let mut written = Vec::new();
+        while let Some((stem, step, entry, outcome)) = running.next().await {
+            let file = shown(kind, stem);
+            match outcome {
+                Outcome::Done(raw) => {
+                    plan.workspace.learn_name(&raw);
+                    let id = raw["id"].as_str().unwrap_or_default().to_owned();
+                    plan.matched.stems.insert(&id, stem);
+                    ids.insert((kind, stem.clone()), id);
+                    let mut row = plan.workspace.row(kind, raw, &plan.matched.stems);
+                    let planned = plan.matched.of_files.get(&(kind, stem.clone()));
+                    if let (Step::Update(sent), Some(planned)) = (step, planned) {
+                        forget_the_unsent(&mut row, sent, planned);
+                    }
+                    lock.set_seen(kind, stem, compare::seen(&row, &entry.fields))?;
+                    let is_new = *step == Step::Create;
+                    if is_new {
+                        tally.created += 1
+                    } else {
+                        tally.changed += 1
+                    };
+                    written.push(format!("{} {file}\n", if is_new { "created" } else { "changed" }));
+                    if written.len() >= 100 {
+                        say(&written.drain(..).collect::<String>())?;
+                    }
+                }
+                Outcome::Conflict(fields) => {
+                    tally.conflicts += 1;
+                    let mut text = paint.red(&format!("{file} was changed by somebody else meanwhile"));
+                    text.push('\n');
+                    fields.iter().for_each(|one| text.push_str(&show::difference(kind, one, paint)));
+                    say(&text)?;
+                }
+                Outcome::Failed(problem) => {
+                    tally.failed += 1;
+                    std::io::stderr().write_all(
+                        format!("{}\n", paint.red(&format!("{file}: {}", show::clean(&problem)))).as_bytes(),
+                    )?;
+                }
+            }
+        }
+        say(&written.concat())?;
+    }
+    if wishes.prune {
+        for deletion in plan.deletions.iter().filter(|deletion| !deletion.is_conflict) {
+            delete(api, deletion, wishes.force, lock, tally, paint).await?;
+        }
+    }
+    tally.conflicts += plan.deletions.iter().filter(|deletion| deletion.is_conflict).count();
+    Ok(())
+}
+
+/// What was not sent counts as it was compared: a change since is somebody else's, and is not known yet.
+fn forget_the_unsent(row: &mut Row, sent: &[Difference], planned: &Row) {
+    for (field, value) in &planned.fields {
+        let is_other = row.fields.get(field).is_some_and(|now| now != value);
+        if is_other && sent.iter().all(|one| one.field != *field) {
+            row.fields.insert(field.clone(), value.clone());
+            row.updated_at.clone_from(&planned.updated_at);
+        }
+    }
+}
+
+async fn delete(
+    api: &Api,
+    deletion: &Deletion,
+    force: bool,
+    lock: &mut Lock,
+    tally: &mut Tally,
+    paint: Paint,
+) -> Result<(), Failure> {
+    let Deletion { kind, stem, row, .. } = deletion;
+    let file = shown(*kind, stem);
+    let fresh = fresh(api, *kind, &row.id).await?;
+    let is_other = fresh.as_ref().is_some_and(|raw| raw["updated_at"] != row.updated_at.as_str());
+    if is_other && !force {
+        tally.conflicts += 1;
+        return say(
+            &paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n"))
+        );
+    }
+    let revision = if force { None } else { row.revision };
+    let answer =
+        api.call(kind.operation(Verb::Delete), &row.id, Extras { revision, ..Extras::default() }).await?;
+    match answer.status {
+        404 | 204 => {
+            lock.set(*kind, stem, None)?;
+            tally.deleted += 1;
+            say(&format!("deleted {file}\n"))
+        }
+        409 if answer.code() == "revision_conflict" => {
+            tally.conflicts += 1;
+            say(&paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n")))
+        }
+        _ => {
+            tally.failed += 1;
+            let problem = answer.success().err().map(|failure| failure.0).unwrap_or_default();
+            eprintln!("{}", paint.red(&format!("{file}: {}", show::clean(&problem))));
+            Ok(())
+        }
+    }
+}
+
+/// The resource as it is now; `None` if it is gone.
+async fn fresh(api: &Api, kind: Kind, id: &str) -> Result<Option<Value>, Failure> {
+    let answer = api.call(kind.operation(Verb::Get), id, Extras::default()).await?;
+    if answer.status == 404 { Ok(None) } else { answer.success().map(Some) }
+}
+
+/// Writes one resource.
+struct Writer<'a> {
+    api: &'a Api,
+    kind: Kind,
+    stem: &'a str,
+    entry: &'a Entry,
+    ids: &'a Ids,
+    force: bool,
+}
+
+impl Writer<'_> {
+    async fn create(&self, workspace: &str) -> Result<Outcome, Failure> {
+        let body = Value::Object(self.body(&self.entry.stated)?);
+        let operation = self.kind.operation(Verb::Create);
+        for number in 0..KEYS_MAX {
+            let key = sha256_hex(
+                serde_json::json!([workspace, self.kind.folder(), self.stem, body, number])
+                    .to_string()
+                    .as_bytes(),
+            );
+            let extras = Extras { body: Some(&body), key: Some(&key), revision: None };
+            let answer = self.api.call(operation, "", extras).await?;
+            // It was created with this key, and deleted since.
+            if answer.is_replay && answer.status == 404 {
+                continue;
+            }
+            let is_replay = answer.is_replay;
+            let mut raw = answer.success()?;
+            if is_replay {
+                // Deleted since, or made into another one.
+                match fresh(self.api, self.kind, raw["id"].as_str().unwrap_or_default()).await? {
+                    Some(now) if now["updated_at"] == raw["updated_at"] => raw = now,
+                    _ => continue,
+                }
+            }
+            let attached: Vec<&str> = self.attachments().filter(|key| self.attaches(key)).collect();
+            return self.attach(raw, &attached).await;
+        }
+        Err(Failure::new("was created and changed too often today; try again tomorrow, or change it"))
+    }
+
+    async fn update(&self, row: &Row, fields: &[Difference]) -> Result<Outcome, Failure> {
+        // Where the service takes no revision, the time of the last change is looked at as late as possible.
+        let Some(now) = fresh(self.api, self.kind, &row.id).await? else {
+            return Ok(Outcome::Failed("was deleted by somebody else meanwhile".to_owned()));
+        };
+        let is_other = now["updated_at"] != row.updated_at.as_str();
+        if is_other && !self.force {
+            return self.conflict(row).await;
+        }
+        let changed: Map<String, Value> = fields
+            .iter()
+            .filter(|one| self.attachments().all(|key| key != one.field))
+            .filter_map(|one| Some((one.field.clone(), one.here.clone()?)))
+            .collect();
+        let mut raw = now;
+        if !changed.is_empty() {
+            let body = Value::Object(self.body(&changed)?);
+            let extras = Extras { body: Some(&body), revision: self.revision(&raw), key: None };
+            let answer = self.api.call(self.kind.operation(Verb::Update), &row.id, extras).await?;
+            if answer.code() == "revision_conflict" {
+                return self.conflict(row).await;
+            }
+            raw = answer.success()?;
+        }
+        let attached: Vec<&str> =
+            self.attachments().filter(|key| fields.iter().any(|one| one.field == *key)).collect();
+        self.attach(raw, &attached).await
+    }
+
+    /// Sets the lists of what is attached.
+    async fn attach(&self, mut raw: Value, keys: &[&str]) -> Result<Outcome, Failure> {
+        for key in keys {
+            let Some(reference) = self.kind.reference(key) else { continue };
+            let Some(set) = reference.set else { continue };
+            let ids = self.ids_of(self.entry.fields.get(*key).unwrap_or(&Value::Null), reference.kind)?;
+            let body = serde_json::json!({ (reference.field): ids });
+            let id = raw["id"].as_str().unwrap_or_default().to_owned();
+            let extras = Extras { body: Some(&body), revision: self.revision(&raw), key: None };
+            let answer = self.api.call(operation(set), &id, extras).await?;
+            if answer.code() == "revision_conflict" {
+                return Ok(Outcome::Conflict(Vec::new()));
+            }
+            raw = answer.success()?;
+        }
+        Ok(Outcome::Done(raw))
+    }
+
+    fn revision(&self, raw: &Value) -> Option<i64> {
+        let takes = self.kind.has_revisions() && !self.force;
+        takes.then(|| raw["revision"].as_i64()).flatten()
+    }
+
+    fn attachments(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let lists = self.kind.references().iter().filter(|reference| reference.set.is_some());
+        lists.map(|reference| reference.key)
+    }
+
+    fn attaches(&self, key: &str) -> bool {
+        self.entry.fields.get(key).is_some_and(|value| !names(value).is_empty())
+    }
+
+    /// The fields as the service takes them.
+    fn body(&self, fields: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        let mut body = Map::new();
+        for (name, value) in fields {
+            match self.kind.reference(name) {
+                Some(reference) if reference.set.is_some() => {}
+                Some(reference) => {
+                    let ids = self.ids_of(value, reference.kind)?;
+                    body.insert(reference.field.to_owned(), ids.into_iter().next().into());
+                }
+                None => drop(body.insert(name.clone(), value.clone())),
+            }
+        }
+        Ok(body)
+    }
+
+    fn ids_of(&self, value: &Value, kind: Kind) -> Result<Vec<String>, Failure> {
+        let id = |stem: &str| {
+            let id = self.ids.get(&(kind, stem.to_owned())).cloned();
+            id.ok_or_else(|| Failure(format!("needs {}, which is not in the workspace", shown(kind, stem))))
+        };
+        names(value).into_iter().map(id).collect()
+    }
+
+    /// What somebody else did between the plan and now.
+    async fn conflict(&self, planned: &Row) -> Result<Outcome, Failure> {
+        let Some(now) = fresh(self.api, self.kind, &planned.id).await? else {
+            return Ok(Outcome::Failed("was deleted by somebody else meanwhile".to_owned()));
+        };
+        let fields = self.kind.fields().iter().filter_map(|field| {
+            let there = now.get(&field.name)?;
+            let here = self.entry.fields.get(&field.name)?;
+            let there = super::kind::filled(&field.schema, there);
+            let before = planned.fields.get(&field.name);
+            (before != Some(&there)).then(|| Difference {
+                field: field.name.clone(),
+                there,
+                here: Some(here.clone()),
+                changed: compare::Changed::There,
+            })
+        });
+        Ok(Outcome::Conflict(fields.collect()))
+    }
+}

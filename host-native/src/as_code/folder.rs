@@ -1,0 +1,254 @@
+//! A folder of plain files: one for each resource, in a folder for each kind, named by their stems.
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use sidetone_engine::base::limits::BODY_BYTES_MAX;
+use toml_edit::DocumentMut;
+
+use super::failure::Failure;
+use super::kind::{Kind, filled, has_parts};
+use super::{show, toml};
+
+/// Problems that are listed at once.
+const PROBLEMS_MAX: usize = 20;
+
+/// A file.
+#[derive(Debug)]
+pub struct Entry {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The text, as it was read.
+    pub text: String,
+    /// The text, as it is edited.
+    pub document: DocumentMut,
+    /// The fields that it states.
+    pub stated: Map<String, Value>,
+    /// The fields that it decides: those that it states, and those that it leaves at their defaults.
+    pub fields: Map<String, Value>,
+}
+
+/// The files of a kind, by their stems.
+pub type Files = BTreeMap<String, Entry>;
+
+/// A folder.
+#[derive(Debug)]
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    files: BTreeMap<Kind, Files>,
+}
+
+impl Folder {
+    /// Reads all files, and lists what is wrong with them.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let mut problems = Vec::new();
+        let mut files = BTreeMap::new();
+        for kind in Kind::ALL {
+            files.insert(kind, read_kind(path, kind, &mut problems)?);
+        }
+        let folder = Self { path: path.to_owned(), files };
+        folder.check_references(&mut problems);
+        if problems.is_empty() {
+            return Ok(folder);
+        }
+        let mut text = format!("{} problems in {}:", problems.len(), path.display());
+        problems.iter().take(PROBLEMS_MAX).for_each(|problem| text.push_str(&format!("\n  {problem}")));
+        if problems.len() > PROBLEMS_MAX {
+            text.push_str(&format!("\n  and {} more", problems.len() - PROBLEMS_MAX));
+        }
+        Err(Failure(text))
+    }
+
+    /// The files of a kind.
+    pub fn of(&self, kind: Kind) -> &Files {
+        static NONE: Files = Files::new();
+        self.files.get(&kind).unwrap_or(&NONE)
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.values().map(Files::len).sum()
+    }
+
+    /// Where the file of a resource is, or would be.
+    pub fn path_of(&self, kind: Kind, stem: &str) -> PathBuf {
+        self.path.join(kind.folder()).join(format!("{stem}.toml"))
+    }
+
+    fn check_references(&self, problems: &mut Vec<String>) {
+        for kind in Kind::ALL {
+            for (stem, entry) in self.of(kind) {
+                for reference in kind.references() {
+                    for name in entry.stated.get(reference.key).map(names).unwrap_or_default() {
+                        if !self.of(reference.kind).contains_key(name) {
+                            let folder = reference.kind.folder();
+                            problems.push(format!(
+                                "{}: {}: there is no {folder}/{name}.toml{}",
+                                shown(kind, stem),
+                                reference.key,
+                                similar_name(name, self.of(reference.kind).keys())
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How a file is named in what commands print.
+pub fn shown(kind: Kind, stem: &str) -> String {
+    show::clean(&format!("{}/{stem}.toml", kind.folder())).replace('\n', "\u{fffd}")
+}
+
+/// The names in a reference's value.
+pub fn names(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(name) => vec![name],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The resources that these fields name, by kind and the stems of their files.
+pub fn needs(kind: Kind, fields: &Map<String, Value>) -> Vec<(Kind, String)> {
+    let mut needs = Vec::new();
+    for reference in kind.references() {
+        let named = fields.get(reference.key).map(names).unwrap_or_default();
+        needs.extend(named.into_iter().map(|name| (reference.kind, name.to_owned())));
+    }
+    needs
+}
+
+fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<Files, Failure> {
+    let folder = path.join(kind.folder());
+    let mut files = Files::new();
+    let listed = match fs::read_dir(&folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(files),
+        Err(error) => return Err(Failure::new(format!("{}: {error}", folder.display()))),
+    };
+    for file in listed {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') {
+            continue;
+        }
+        // What is here and is not read must not look as if it were.
+        if path.is_dir() {
+            let folder = kind.folder();
+            problems.push(format!("{folder}/{name} is a folder; files stand directly in {folder}/"));
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
+            problems.push(format!("{}/{name}: the name is not in UTF-8", kind.folder()));
+            continue;
+        };
+        match read_file(&path, kind) {
+            Ok(entry) => drop(files.insert(stem.to_owned(), entry)),
+            Err(found) => {
+                problems.extend(found.iter().map(|problem| format!("{}: {problem}", shown(kind, stem))))
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn read_file(path: &Path, kind: Kind) -> Result<Entry, Vec<String>> {
+    let one = |problem: String| vec![problem];
+    let size = fs::metadata(path).map_err(|error| one(error.to_string()))?.len();
+    if size > BODY_BYTES_MAX as u64 {
+        return Err(one(format!("has {size} bytes; at most {BODY_BYTES_MAX} are allowed")));
+    }
+    // It may grow, and some files do not know their size.
+    let file = fs::File::open(path).map_err(|error| one(error.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(BODY_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| one(error.to_string()))?;
+    if bytes.len() > BODY_BYTES_MAX {
+        return Err(one(format!("has more than {BODY_BYTES_MAX} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| one("is not in UTF-8".to_owned()))?;
+    parse(path, kind, &text)
+}
+
+/// Reads the text of a file.
+pub fn parse(path: &Path, kind: Kind, text: &str) -> Result<Entry, Vec<String>> {
+    // Git on Windows ends lines in another way; what is sent is the same everywhere.
+    let document: DocumentMut = text
+        .replace("\r\n", "\n")
+        .parse()
+        .map_err(|error: toml_edit::TomlError| vec![error.to_string().trim_end().to_owned()])?;
+    let mut problems = Vec::new();
+    let mut stated = Map::new();
+    for (name, item) in document.iter() {
+        let Some(field) = kind.field(name) else {
+            let fields: Vec<&str> = kind.fields().iter().map(|field| field.name.as_str()).collect();
+            problems.push(format!("{name} is not a field; fields are: {}", fields.join(", ")));
+            continue;
+        };
+        match toml::field_to_json(item, &field.schema) {
+            Ok(value) => match wrong_form(kind, name, &field.schema, &value) {
+                None => drop(stated.insert(name.to_owned(), value)),
+                Some(problem) => problems.push(format!("{name} {problem}")),
+            },
+            Err(problem) => problems.push(format!("{name} {problem}")),
+        }
+    }
+    let missing = kind.fields().iter().filter(|field| field.required && document.get(&field.name).is_none());
+    problems.extend(missing.map(|field| format!("{} is missing", field.name)));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let fields = decided(kind, &stated);
+    Ok(Entry { path: path.to_owned(), text: text.to_owned(), document, stated, fields })
+}
+
+/// The service checks all rules; what would make the comparison meaningless is checked here.
+fn wrong_form(kind: Kind, name: &str, schema: &Value, value: &Value) -> Option<String> {
+    if let Some(reference) = kind.reference(name) {
+        let is_list = reference.set.is_some();
+        let are_texts = |items: &Vec<Value>| items.iter().all(Value::is_string);
+        let is_right = if is_list { value.as_array().is_some_and(are_texts) } else { value.is_string() };
+        let files = reference.kind.folder();
+        return (!is_right).then(|| match is_list {
+            true => format!("has to be a list of names of files in {files}/"),
+            false => format!("has to be the name of a file in {files}/"),
+        });
+    }
+    let is_text = schema["type"] == "string" || schema["type"][0] == "string";
+    if is_text && !value.is_string() {
+        return Some("has to be a text, in quotation marks".to_owned());
+    }
+    (has_parts(schema) && !value.is_object() && !value.is_array())
+        .then(|| "has to be an object or a list".to_owned())
+}
+
+/// The values that a file decides.
+fn decided(kind: Kind, stated: &Map<String, Value>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for field in kind.fields() {
+        let value = match stated.get(&field.name) {
+            Some(value) => Some(filled(&field.schema, value)),
+            None => field.default.clone(),
+        };
+        if let Some(value) = value {
+            fields.insert(field.name.clone(), value);
+        }
+    }
+    fields
+}
+
+/// What was probably meant.
+fn similar_name<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> String {
+    let distance = |other: &str| similar::TextDiff::from_chars(name, other).ratio();
+    let best = all.map(|other| (distance(other), other)).max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(ratio, _)| *ratio > 0.7)
+        .map(|(_, other)| format!("; is {other} meant?"))
+        .unwrap_or_default()
+}

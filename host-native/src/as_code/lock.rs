@@ -1,0 +1,201 @@
+//! `sidetone.lock`: which resource of a workspace a file is, and what of it was last seen there.
+//!
+//! It is a line of JSON for each resource, so that what was done is kept even if the process dies: new lines are appended,
+//! the last one counts, and at the end the file is sorted. A workspace's id is the same under every URL of its server.
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use sidetone_engine::base::hash::sha256_hex;
+
+use super::failure::Failure;
+use super::kind::Kind;
+
+/// The name of the file.
+pub const NAME: &str = "sidetone.lock";
+/// Characters of a hash that are kept.
+const HASH_CHARS: usize = 16;
+
+/// What was last seen of a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Its id.
+    pub id: String,
+    /// Its revision, where it has one.
+    pub revision: Option<i64>,
+    /// When it last changed, as the service says it.
+    pub updated_at: String,
+    /// Hashes of its fields.
+    fields: BTreeMap<String, String>,
+}
+
+impl Seen {
+    /// Without fields yet.
+    pub fn new(id: &str, revision: Option<i64>, updated_at: &str) -> Self {
+        Self { id: id.to_owned(), revision, updated_at: updated_at.to_owned(), fields: BTreeMap::new() }
+    }
+
+    /// Remembers a field: what the service had, and what the file had then, if that was written in another way.
+    pub fn remember(&mut self, field: &str, server: &Value, file: Option<&Value>) {
+        let (server, file) = (hash(server), file.map(hash));
+        let both = match file {
+            Some(file) if file != server => format!("{server}/{file}"),
+            _ => server,
+        };
+        self.fields.insert(field.to_owned(), both);
+    }
+
+    /// Keeps what `earlier` remembers of a field, which may be nothing.
+    pub fn keep(&mut self, field: &str, earlier: Option<&Self>) {
+        match earlier.and_then(|earlier| earlier.fields.get(field)) {
+            Some(both) => drop(self.fields.insert(field.to_owned(), both.clone())),
+            None => drop(self.fields.remove(field)),
+        }
+    }
+
+    /// Whether the service still has what was seen; `None` if nothing was.
+    pub fn is_as_seen(&self, field: &str, server: &Value) -> Option<bool> {
+        self.fields.get(field).map(|both| both.split('/').next() == Some(hash(server).as_str()))
+    }
+
+    /// Whether the file still has what it had when the resource was last seen.
+    pub fn is_as_written(&self, field: &str, file: &Value) -> bool {
+        self.fields.get(field).and_then(|both| both.rsplit('/').next()) == Some(hash(file).as_str())
+    }
+}
+
+/// The lines of all workspaces.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    workspace: String,
+    seen: BTreeMap<(String, Kind, String), Seen>,
+    log: Option<File>,
+}
+
+impl Lock {
+    /// Reads the file of a folder, for a workspace. A last line that was not written to its end is left out.
+    pub fn read(folder: &Path, workspace: &str) -> Result<Self, Failure> {
+        let path = folder.join(NAME);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Failure::new(format!("{}: {error}", path.display()))),
+        };
+        let mut seen = BTreeMap::new();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            match serde_json::from_str(line).ok().as_ref().and_then(parse) {
+                Some((key, Some(value))) => drop(seen.insert(key, value)),
+                Some((key, None)) => drop(seen.remove(&key)),
+                None if number + 1 == text.lines().count() && !text.ends_with('\n') => {}
+                None => {
+                    return Err(Failure::new(format!(
+                        "{}: line {} is none of a lock file; delete it, then run `sidetone pull`",
+                        path.display(),
+                        number + 1
+                    )));
+                }
+            }
+        }
+        Ok(Self { path, workspace: workspace.to_owned(), seen, log: None })
+    }
+
+    /// What was seen of the resource of a file.
+    pub fn get(&self, kind: Kind, stem: &str) -> Option<&Seen> {
+        self.seen.get(&(self.workspace.clone(), kind, stem.to_owned()))
+    }
+
+    /// What was seen of a resource, also if its file had another name then.
+    pub fn seen(&self, kind: Kind, stem: &str, id: &str) -> Option<&Seen> {
+        let of_file = self.get(kind, stem).filter(|seen| seen.id == id);
+        of_file.or_else(|| self.stems(kind).map(|(_, seen)| seen).find(|seen| seen.id == id))
+    }
+
+    /// Sets what was seen of the resource of a file, which may have had another file.
+    pub fn set_seen(&mut self, kind: Kind, stem: &str, seen: Seen) -> Result<(), Failure> {
+        if self.get(kind, stem).is_none_or(|earlier| earlier.id != seen.id) {
+            let others = self.stems(kind).filter(|(other, earlier)| *other != stem && earlier.id == seen.id);
+            for other in others.map(|(other, _)| other.to_owned()).collect::<Vec<_>>() {
+                self.set(kind, &other, None)?;
+            }
+        }
+        self.set(kind, stem, Some(seen))
+    }
+
+    /// The stems of the workspace's resources of this kind.
+    pub fn stems(&self, kind: Kind) -> impl Iterator<Item = (&str, &Seen)> {
+        let of_kind = move |key: &&(String, Kind, String)| key.0 == self.workspace && key.1 == kind;
+        self.seen.iter().filter(move |(key, _)| of_kind(key)).map(|(key, seen)| (key.2.as_str(), seen))
+    }
+
+    /// Sets what was seen, or forgets it, and writes that at once.
+    pub fn set(&mut self, kind: Kind, stem: &str, seen: Option<Seen>) -> Result<(), Failure> {
+        let key = (self.workspace.clone(), kind, stem.to_owned());
+        if self.seen.get(&key) == seen.as_ref() {
+            return Ok(());
+        }
+        let line = line(&key, seen.as_ref());
+        let failed = |error| Failure::new(format!("{}: {error}", self.path.display()));
+        let log = match &mut self.log {
+            Some(log) => log,
+            none => {
+                let log = OpenOptions::new().create(true).append(true).open(&self.path).map_err(failed)?;
+                // Without a line that was not written to its end.
+                let bytes = fs::read(&self.path).map_err(failed)?;
+                let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+                log.set_len(whole as u64).map_err(failed)?;
+                none.insert(log)
+            }
+        };
+        log.write_all(line.as_bytes()).map_err(failed)?;
+        match seen {
+            Some(seen) => drop(self.seen.insert(key, seen)),
+            None => drop(self.seen.remove(&key)),
+        }
+        Ok(())
+    }
+
+    /// Writes the file anew, sorted, if it changed.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        self.log = None;
+        let text: String = self.seen.iter().map(|(key, seen)| line(key, Some(seen))).collect();
+        super::write_file(&self.path, &text).map(drop)
+    }
+}
+
+fn parse(line: &Value) -> Option<((String, Kind, String), Option<Seen>)> {
+    let text = |name: &str| line[name].as_str().map(str::to_owned);
+    let key = (text("workspace")?, Kind::of_folder(line["kind"].as_str()?)?, text("file")?);
+    let Some(id) = text("id") else { return Some((key, None)) };
+    let fields = line["fields"].as_object()?.iter();
+    let fields = fields.map(|(name, hash)| Some((name.clone(), hash.as_str()?.to_owned())));
+    let (revision, updated_at) = (line["revision"].as_i64(), text("updated_at")?);
+    Some((key, Some(Seen { id, revision, updated_at, fields: fields.collect::<Option<_>>()? })))
+}
+
+fn line((workspace, kind, stem): &(String, Kind, String), seen: Option<&Seen>) -> String {
+    let mut line = Map::new();
+    line.insert("workspace".to_owned(), json!(workspace));
+    line.insert("kind".to_owned(), json!(kind.folder()));
+    line.insert("file".to_owned(), json!(stem));
+    if let Some(Seen { id, revision, updated_at, fields }) = seen {
+        line.insert("id".to_owned(), json!(id));
+        if let Some(revision) = revision {
+            line.insert("revision".to_owned(), json!(revision));
+        }
+        line.insert("updated_at".to_owned(), json!(updated_at));
+        line.insert("fields".to_owned(), json!(fields));
+    }
+    format!("{}\n", Value::Object(line))
+}
+
+/// The order of an object's keys does not count.
+fn hash(value: &Value) -> String {
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    let mut hash = sha256_hex(sorted.to_string().as_bytes());
+    hash.truncate(HASH_CHARS);
+    hash
+}

@@ -1,0 +1,313 @@
+//! `sidetone pull`: writes a workspace into a folder. Files that exist keep their names, their comments, and what was changed
+//! in them since they were last in step.
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use toml_edit::DocumentMut;
+
+use super::api::Api;
+use super::compare::{self, Changed, Difference};
+use super::failure::Failure;
+use super::folder::{Folder, needs, parse, shown};
+use super::kind::{Field, Kind, stripped};
+use super::lock::{Lock, Seen};
+use super::show::{self, Paint};
+use super::workspace::{self, Row, Workspace};
+use super::{CONFLICT, DONE, say, toml, write_file};
+
+/// Characters of a file's stem.
+const STEM_CHARS_MAX: usize = 60;
+
+/// What `pull` is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wishes {
+    /// Delete files whose resource was deleted.
+    pub prune: bool,
+    /// Write over what was changed in the folder.
+    pub force: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    written: usize,
+    same: usize,
+    deleted: usize,
+    conflicts: usize,
+}
+
+/// Writes the folder. Returns the exit code.
+pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure> {
+    fs::create_dir_all(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let folder = Folder::read(path)?;
+    let workspace = Workspace::read(api).await?;
+    if !workspace.is_whole() {
+        return Err(Failure::new("the workspace changed while it was read; run it again"));
+    }
+    let mut lock = Lock::read(path, &workspace.id)?;
+    let mut matched = workspace::matched(&workspace, &folder, &lock)?;
+    let paint = Paint::of(&std::io::stdout());
+    let mut tally = Tally::default();
+
+    let without_file = name_new_files(&folder, wishes, &mut matched);
+    workspace::complete(api, &workspace, &folder, &lock, &mut matched, true).await?;
+    let mut needed: BTreeSet<(Kind, String)> = BTreeSet::new();
+    for ((kind, stem), row) in &matched.of_files {
+        let Some(entry) = folder.of(*kind).get(stem) else { continue };
+        let row = resolved(&matched, *kind, row);
+        let before = lock.seen(*kind, stem, &row.id).cloned();
+        let all = compare::differences(*kind, &entry.fields, &row, before.as_ref());
+        let conflicts: Vec<&Difference> =
+            all.iter().filter(|one| matches!(one.changed, Changed::Both | Changed::Unknown)).collect();
+        if !conflicts.is_empty() && !wishes.force {
+            tally.conflicts += 1;
+            let mut text = paint.red(&format!("! {}  differs here and there; `sidetone apply --force` keeps the file, `sidetone pull --force` takes the workspace's", shown(*kind, stem)));
+            text.push('\n');
+            conflicts.iter().for_each(|one| text.push_str(&show::difference(*kind, one, paint)));
+            say(&text)?;
+        }
+        let is_kept = |one: &Difference| one.changed != Changed::There && !wishes.force;
+        let written = if all.iter().all(is_kept) {
+            tally.same += usize::from(conflicts.is_empty());
+            entry.fields.clone()
+        } else if fs::read_to_string(&entry.path).ok().as_ref() != Some(&entry.text) {
+            tally.conflicts += 1;
+            let line = format!("! {}  was edited meanwhile; run `sidetone pull` again", shown(*kind, stem));
+            say(&format!("{}\n", paint.red(&line)))?;
+            continue;
+        } else {
+            // What was changed there alone is taken, also where another field is in conflict.
+            let mut document = entry.document.clone();
+            for one in all.iter().filter(|one| !is_kept(one)) {
+                if let Some(field) = kind.field(&one.field) {
+                    write_field(&mut document, field, &one.there);
+                }
+            }
+            finish_file(*kind, stem, &entry.path, &document, &row, &mut tally)?
+        };
+        let mut seen = compare::seen(&row, &written);
+        // What was changed here stays a change that is not applied yet.
+        all.iter().filter(|one| is_kept(one)).for_each(|one| seen.keep(&one.field, before.as_ref()));
+        lock.set_seen(*kind, stem, seen)?;
+        needed.extend(needs(*kind, &written));
+    }
+    let rows: HashMap<&str, &Row> =
+        matched.without_file.iter().map(|(.., row)| (row.id.as_str(), row)).collect();
+    for (kind, stem, id) in &without_file {
+        let Some(row) = rows.get(id.as_str()).copied() else { continue };
+        let written = write_new(&folder, &matched, (*kind, stem.as_str(), row), &mut lock, &mut tally)?;
+        needed.extend(needs(*kind, &written));
+    }
+    // What a file names has a file again, also if that was deleted here. Simulations come last, so they are looked at first.
+    for (kind, stem, row) in matched.without_file.iter().rev() {
+        if let Some(stem) = stem
+            && !wishes.force
+            && needed.contains(&(*kind, stem.clone()))
+        {
+            let written = write_new(&folder, &matched, (*kind, stem.as_str(), row), &mut lock, &mut tally)?;
+            needed.extend(needs(*kind, &written));
+        }
+    }
+    for (kind, stem) in gone(&folder, &lock, &matched) {
+        remove(&folder, kind, &stem, wishes, &mut lock, &mut tally)?;
+    }
+    for (kind, stem, row) in &matched.without_file {
+        if let Some(stem) = stem
+            && !wishes.force
+            && !needed.contains(&(*kind, stem.clone()))
+        {
+            let file = shown(*kind, stem);
+            say(&format!(
+                "  {file}  was deleted here, and {} is still there; --force writes it again\n",
+                show::clean(&row.title())
+            ))?;
+        }
+    }
+    lock.finish()?;
+    say(&format!(
+        "{} written, {} deleted, {} the same, {} in conflict.\n",
+        tally.written, tally.deleted, tally.same, tally.conflicts
+    ))?;
+    Ok(if tally.conflicts > 0 { CONFLICT } else { DONE })
+}
+
+/// Gives files to what has none: to what is new, and with `force` to what was deleted here.
+fn name_new_files(
+    folder: &Folder,
+    wishes: Wishes,
+    matched: &mut workspace::Matched,
+) -> Vec<(Kind, String, String)> {
+    let mut named = Vec::new();
+    for kind in Kind::ALL {
+        let mut taken: BTreeSet<String> = folder.of(kind).keys().map(|stem| stem.to_lowercase()).collect();
+        if !wishes.force {
+            // The names of files that were deleted here stay theirs.
+            let known = matched.without_file.iter().filter(|(of, ..)| *of == kind);
+            taken.extend(known.filter_map(|(_, stem, _)| Some(stem.as_ref()?.to_lowercase())));
+        }
+        let mut rows: Vec<&mut (Kind, Option<String>, Row)> =
+            matched.without_file.iter_mut().filter(|(of, ..)| *of == kind).collect();
+        // Oldest first, so that the same workspace gets the same names.
+        rows.sort_by(|one, other| one.2.id.cmp(&other.2.id));
+        for (_, known, row) in rows {
+            let stem = match known {
+                Some(_) if !wishes.force => continue,
+                Some(stem) => stem.clone(),
+                None => {
+                    // What it joins has names by now.
+                    row.resolve(kind, &matched.stems);
+                    stem_of(kind, row)
+                }
+            };
+            let stem = (1_u64..)
+                .map(|number| if number == 1 { stem.clone() } else { format!("{stem}-{number}") })
+                .find(|stem| !taken.contains(&stem.to_lowercase()))
+                .unwrap_or(stem);
+            taken.insert(stem.to_lowercase());
+            matched.stems.insert(&row.id, &stem);
+            named.push((kind, stem, row.id.clone()));
+        }
+    }
+    named
+}
+
+/// A name for a file: the resource's, in small letters, digits and dashes.
+fn stem_of(kind: Kind, row: &Row) -> String {
+    let joined: Vec<&str> = kind
+        .references()
+        .iter()
+        .filter(|reference| reference.set.is_none())
+        .filter_map(|reference| row.fields.get(reference.key).and_then(Value::as_str))
+        .collect();
+    let name = match row.fields.get("name").and_then(Value::as_str) {
+        Some(name) => name.to_owned(),
+        None => joined.join("-"),
+    };
+    let is_function = kind == Kind::Tool;
+    let mut stem = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        match c {
+            c if c.is_alphanumeric() || (is_function && c == '_') => stem.push(c),
+            _ if !stem.is_empty() && !stem.ends_with('-') => stem.push('-'),
+            _ => {}
+        }
+    }
+    let stem: String = stem.chars().take(STEM_CHARS_MAX).collect();
+    match stem.trim_end_matches('-') {
+        "" => kind.noun().replace(' ', "-"),
+        stem => stem.to_owned(),
+    }
+}
+
+/// Sets a field, or leaves it out where it has its default.
+fn write_field(document: &mut DocumentMut, field: &Field, value: &Value) {
+    let is_default = field.default.as_ref() == Some(value);
+    if is_default && (value.is_null() || !document.contains_key(&field.name)) {
+        document.remove(&field.name);
+    } else {
+        let value = if is_default { value.clone() } else { stripped(&field.schema, value) };
+        toml::set_field(document, &field.name, &value);
+    }
+}
+
+/// Writes the file of a resource that has none; returns the fields that it decides.
+fn write_new(
+    folder: &Folder,
+    matched: &workspace::Matched,
+    (kind, stem, row): (Kind, &str, &Row),
+    lock: &mut Lock,
+    tally: &mut Tally,
+) -> Result<Map<String, Value>, Failure> {
+    let row = resolved(matched, kind, row);
+    let mut document = DocumentMut::new();
+    for field in kind.fields() {
+        if let Some(value) = row.fields.get(&field.name) {
+            write_field(&mut document, field, value);
+        }
+    }
+    let path = folder.path_of(kind, stem);
+    if path.symlink_metadata().is_ok() {
+        let file = shown(kind, stem);
+        return Err(Failure(format!("{file} was made meanwhile; run `sidetone pull` again")));
+    }
+    let written = finish_file(kind, stem, &path, &document, &row, tally)?;
+    lock.set_seen(kind, stem, compare::seen(&row, &written))?;
+    Ok(written)
+}
+
+/// Writes a file, if its bytes change; returns the fields that it decides now.
+fn finish_file(
+    kind: Kind,
+    stem: &str,
+    path: &Path,
+    document: &DocumentMut,
+    row: &Row,
+    tally: &mut Tally,
+) -> Result<Map<String, Value>, Failure> {
+    let text = document.to_string();
+    let file = shown(kind, stem);
+    let entry = parse(path, kind, &text).map_err(|problems| {
+        Failure(format!("{file}: {} cannot be written: {}", row.title(), problems.join("; ")))
+    })?;
+    if write_file(path, &text)? {
+        tally.written += 1;
+        say(&format!("wrote {file}\n"))?;
+    } else {
+        tally.same += 1;
+    }
+    Ok(entry.fields)
+}
+
+/// The row with the stems that are known by now.
+fn resolved(matched: &workspace::Matched, kind: Kind, row: &Row) -> Row {
+    let mut row = row.clone();
+    row.resolve(kind, &matched.stems);
+    row
+}
+
+/// Files whose resource was deleted there.
+fn gone(folder: &Folder, lock: &Lock, matched: &workspace::Matched) -> Vec<(Kind, String)> {
+    let mut gone: Vec<(Kind, String)> = matched.deleted.iter().cloned().collect();
+    // The lock may still know what has neither a file nor a resource.
+    for kind in Kind::ALL {
+        let rows = |id: &str| matched.without_file.iter().any(|(.., row)| row.id == id);
+        let is_left = |(stem, seen): &(&str, &Seen)| {
+            !folder.of(kind).contains_key(*stem) && !rows(&seen.id) && matched.stems.get(&seen.id).is_none()
+        };
+        gone.extend(lock.stems(kind).filter(is_left).map(|(stem, _)| (kind, stem.to_owned())));
+    }
+    // What refers to others goes first.
+    gone.sort_by(|one, other| other.cmp(one));
+    gone
+}
+
+fn remove(
+    folder: &Folder,
+    kind: Kind,
+    stem: &str,
+    wishes: Wishes,
+    lock: &mut Lock,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let file = shown(kind, stem);
+    let Some(entry) = folder.of(kind).get(stem) else {
+        return lock.set(kind, stem, None);
+    };
+    let seen = lock.get(kind, stem);
+    let is_unchanged =
+        entry.fields.iter().all(|(field, value)| seen.is_some_and(|seen| seen.is_as_written(field, value)));
+    match (wishes.prune, is_unchanged || wishes.force) {
+        (true, true) => {
+            fs::remove_file(&entry.path).map_err(|error| Failure(format!("{file}: {error}")))?;
+            lock.set(kind, stem, None)?;
+            tally.deleted += 1;
+            say(&format!("deleted {file}\n"))
+        }
+        (true, false) => {
+            tally.conflicts += 1;
+            say(&format!("! {file}  was deleted there and changed here; --force deletes it\n"))
+        }
+        (false, _) => say(&format!("  {file}  was deleted there; --prune deletes the file\n")),
+    }
+}

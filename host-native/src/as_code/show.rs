@@ -1,0 +1,209 @@
+//! What commands print: in colour on a terminal, unless `NO_COLOR` is set.
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use super::compare::{Changed, Difference};
+use super::folder::shown;
+use super::kind::{Kind, stripped};
+use super::plan::{Plan, Step};
+
+/// A value of more characters is shown by its lines.
+const SHORT_CHARS_MAX: usize = 60;
+/// Characters of a line that are shown.
+const LINE_CHARS_MAX: usize = 400;
+/// Lines around a change.
+const CONTEXT: usize = 1;
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint(bool);
+
+impl Paint {
+    /// For a stream.
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self(stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb)
+    }
+
+    fn in_colour(self, code: &str, text: &str) -> String {
+        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// What is wrong, or goes.
+    pub fn red(self, text: &str) -> String {
+        self.in_colour("31", text)
+    }
+
+    /// What is well, or comes.
+    pub fn green(self, text: &str) -> String {
+        self.in_colour("32", text)
+    }
+
+    /// What changes, or needs a look.
+    pub fn yellow(self, text: &str) -> String {
+        self.in_colour("33", text)
+    }
+
+    /// Who speaks.
+    pub fn cyan(self, text: &str) -> String {
+        self.in_colour("36", text)
+    }
+
+    /// What matters less.
+    pub fn dim(self, text: &str) -> String {
+        self.in_colour("2", text)
+    }
+
+    /// What matters most.
+    pub fn bold(self, text: &str) -> String {
+        self.in_colour("1", text)
+    }
+}
+
+/// Text from elsewhere without control characters, which a terminal would obey.
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// The plan: what differs, and what is done about it.
+pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
+    let mut text = String::new();
+    for (kind, stem, step) in &plan.steps {
+        let file = shown(*kind, stem);
+        let _ = match step {
+            Step::Create => {
+                writeln!(text, "{} {}", paint.green("+"), paint.green(&format!("{file}  is created")))
+            }
+            Step::Update(fields) => {
+                let adopted = fields.iter().any(|one| one.changed == Changed::Unknown);
+                let note = if adopted {
+                    "  is changed (it was never seen in this workspace)"
+                } else {
+                    "  is changed"
+                };
+                writeln!(text, "{} {}", paint.yellow("~"), paint.yellow(&format!("{file}{note}")))
+            }
+            Step::Conflict(_) => {
+                let line = format!("{file}  was changed by somebody else; run `sidetone pull`");
+                writeln!(text, "{} {}", paint.red("!"), paint.red(&line))
+            }
+            Step::Gone => {
+                let line =
+                    format!("{file}  was deleted by somebody else; delete the file, or apply with --force");
+                writeln!(text, "{} {}", paint.red("!"), paint.red(&line))
+            }
+        };
+        if let Step::Update(fields) | Step::Conflict(fields) = step {
+            fields.iter().for_each(|one| text.push_str(&difference(*kind, one, paint)));
+        }
+    }
+    for deletion in &plan.deletions {
+        let file = shown(deletion.kind, &deletion.stem);
+        let with = match deletion.kind {
+            Kind::Assistant => ", with its number bindings and simulations",
+            Kind::Persona | Kind::Scenario => ", with its simulations",
+            _ => "",
+        };
+        let line = match (deletion.is_conflict, prune) {
+            (true, _) => format!(
+                "! {file}  has no file, and somebody else changed it or uses it; `sidetone apply --force` deletes it, \
+                 `sidetone pull --force` writes the file"
+            ),
+            (false, true) => format!("- {file}  is deleted{with}"),
+            (false, false) => format!("- {file}  has no file any more; --prune deletes it{with}"),
+        };
+        let _ = writeln!(text, "{}", paint.red(&line));
+    }
+    for (kind, row) in &plan.unseen {
+        let line =
+            format!("  {} {} has no file; `sidetone pull` writes it", kind.noun(), clean(&row.title()));
+        let _ = writeln!(text, "{}", paint.dim(&line));
+    }
+    text
+}
+
+/// One line: how much is done.
+pub fn summary(plan: &Plan, prune: bool) -> String {
+    let created = plan.count(|step| *step == Step::Create);
+    let changed = plan.count(|step| matches!(step, Step::Update(_)));
+    let conflicts = plan.count(|step| matches!(step, Step::Conflict(_) | Step::Gone));
+    let free = plan.deletions.iter().filter(|deletion| !deletion.is_conflict).count();
+    let deleted = if prune { free } else { 0 };
+    let mut text = format!(
+        "Plan: {created} to create, {changed} to change, {deleted} to delete; {} are the same.",
+        plan.same
+    );
+    let held = conflicts + plan.deletions.len() - free;
+    if held > 0 {
+        let verb = if held == 1 { "was" } else { "were" };
+        let _ = write!(text, " {held} {verb} changed by somebody else: left alone.");
+    }
+    text
+}
+
+/// A field: what the service has → what the file has.
+pub fn difference(kind: Kind, one: &Difference, paint: Paint) -> String {
+    let note = match one.changed {
+        Changed::There => "  (changed there, not here)",
+        Changed::Both => "  (changed there and here)",
+        Changed::Here | Changed::Unknown => "",
+    };
+    let note = paint.red(note);
+    let brief = |value: &Value| brief(kind, &one.field, value);
+    let (there, here) = (brief(&one.there), one.here.as_ref().map_or(Value::Null, brief));
+    let (old, new) = (short(&there), short(&here));
+    if let (Some(old), Some(new)) = (old, new) {
+        return format!("    {}: {} → {}{note}\n", one.field, paint.red(&old), paint.green(&new));
+    }
+    let mut text = format!("    {}:{note}\n", one.field);
+    text.push_str(&lines(&long(&there), &long(&here), paint));
+    text
+}
+
+/// Without what has its default, and in one order: both sides may have been written by different people.
+fn brief(kind: Kind, field: &str, value: &Value) -> Value {
+    let mut brief = kind.field(field).map_or_else(|| value.clone(), |field| stripped(&field.schema, value));
+    brief.sort_all_objects();
+    brief
+}
+
+fn short(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) if text.contains('\n') => return None,
+        Value::Object(map) if map.len() > 1 => return None,
+        value => value.to_string(),
+    };
+    (text.chars().count() <= SHORT_CHARS_MAX).then(|| clean(&text))
+}
+
+fn long(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => serde_json::to_string_pretty(value).unwrap_or_default(),
+    }
+}
+
+fn lines(old: &str, new: &str, paint: Paint) -> String {
+    let diff = TextDiff::from_lines(old, new);
+    let mut text = String::new();
+    for (number, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+        if number > 0 {
+            let _ = writeln!(text, "{}", paint.dim("      …"));
+        }
+        for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
+            let line: String =
+                clean(change.value().trim_end_matches('\n')).chars().take(LINE_CHARS_MAX).collect();
+            let _ = match change.tag() {
+                ChangeTag::Delete => writeln!(text, "{}", paint.red(&format!("      - {line}"))),
+                ChangeTag::Insert => writeln!(text, "{}", paint.green(&format!("      + {line}"))),
+                ChangeTag::Equal => writeln!(text, "{}", paint.dim(&format!("        {line}"))),
+            };
+        }
+    }
+    text
+}

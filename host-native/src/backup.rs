@@ -1,0 +1,81 @@
+//! Backups: the database, the server secret and the blobs (recordings and archived transcripts), in a folder of the form of a data folder or in one tar
+//! archive. `backup.json` says what made it, and whether it is complete.
+mod archive;
+mod files;
+mod folder;
+mod manifest;
+mod restore;
+mod verify;
+
+use std::path::Path;
+
+pub use manifest::Manifest;
+pub use restore::restore;
+pub use verify::{Verified, verify, verify_quickly};
+
+use crate::data::DataFolder;
+use crate::database::Sqlite;
+
+/// The name of the file that describes a backup.
+const MANIFEST: &str = "backup.json";
+/// The folder of recordings, in a data folder and in a backup.
+const RECORDINGS: &str = "recordings";
+/// The folder of archived transcripts, likewise.
+const TRANSCRIPTS: &str = "transcripts";
+/// Folders of blobs.
+const BLOBS: [&str; 2] = [RECORDINGS, TRANSCRIPTS];
+/// The file of the server secret.
+const SECRET: &str = "secret";
+/// The database.
+pub(crate) const DATABASE: &str = "sidetone.db";
+
+/// Why a backup or a restore failed: what, and what to do.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// The form of a backup, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `*.db`: the database alone.
+    Database,
+    /// `*.tar`: all in one archive.
+    Archive,
+    /// A folder; only what has changed since the last time is copied.
+    Folder,
+}
+
+impl Form {
+    /// The form of a backup with this path.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("db") => Self::Database,
+            Some("tar") => Self::Archive,
+            _ => Self::Folder,
+        }
+    }
+}
+
+/// Copies what `data` has to `target`, also while the service runs. `say` is told how far it is.
+pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
+    if !data.database().try_exists()? {
+        return Err(format!(
+            "{} has no database; set SIDETONE_DATA to the data folder of the service",
+            data.path().display()
+        )
+        .into());
+    }
+    match Form::of(target) {
+        Form::Database => {
+            if target.try_exists()? {
+                return Err(format!("{} exists; choose another file", target.display()).into());
+            }
+            Sqlite::backup(&data.database(), target)?;
+            Ok(format!(
+                "The database is in {}. Keep {folder}/secret with it, and copies of {folder}/recordings and {folder}/transcripts, if there are any, made after it.",
+                target.display(),
+                folder = data.path().display()
+            ))
+        }
+        Form::Archive => archive::backup(data, target, say),
+        Form::Folder => folder::backup(data, target, say),
+    }
+}

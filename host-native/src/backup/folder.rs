@@ -1,0 +1,99 @@
+//! A backup in a folder. The next one into the same folder copies only the recordings and transcripts that are new.
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files::{self, Found};
+use super::{DATABASE, Failure, MANIFEST, Manifest, SECRET};
+use crate::data::{self, DataFolder};
+use crate::database::Sqlite;
+
+/// Copies everything. The folder is new, empty, or has an earlier backup.
+pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
+    let has_manifest = target.join(MANIFEST).try_exists()?;
+    if !has_manifest && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!(
+            "{} has files and no {MANIFEST}; choose a new folder, or one with an earlier backup",
+            target.display()
+        )
+        .into());
+    }
+    data::create_folder(target)?;
+    let secret = data.path().join(SECRET);
+    let mut manifest = Manifest::begun(secret.try_exists()?);
+    // An interrupted backup is not taken for a complete one.
+    write_manifest(target, &manifest)?;
+
+    say("database");
+    let next = target.join("sidetone.db.next");
+    remove_if_there(&next)?;
+    Sqlite::backup(&data.database(), &next)?;
+    fs::rename(&next, target.join(DATABASE))?;
+    match manifest.has_secret {
+        true => drop(files::copy(&secret, &target.join(SECRET))?),
+        false => remove_if_there(&target.join(SECRET))?,
+    }
+
+    // After the database: what its rows name is there, unless it was deleted meanwhile.
+    let source = files::all_blobs(data.path())?;
+    let there: BTreeSet<Found> = files::all_blobs(target)?.into_iter().collect();
+    let mut copied = 0_u64;
+    for (n, found) in source.iter().enumerate() {
+        if n % 1_000 == 999 {
+            say(&format!("recordings and transcripts: {} of {} files", n + 1, source.len()));
+        }
+        // They never change.
+        let bytes = match there.contains(found) {
+            true => Some(found.bytes),
+            false => {
+                let bytes = files::copy(&data.path().join(&found.name), &target.join(&found.name))?;
+                copied += u64::from(bytes.is_some());
+                bytes
+            }
+        };
+        if let Some(bytes) = bytes {
+            manifest.blobs += 1;
+            manifest.blobs_bytes += bytes;
+        }
+    }
+    // What was deleted goes from the backup, too.
+    let kept: BTreeSet<&PathBuf> = source.iter().map(|found| &found.name).collect();
+    let gone = there.iter().filter(|found| !kept.contains(&found.name));
+    let mut removed = 0_u64;
+    for found in gone {
+        remove_if_there(&target.join(&found.name))?;
+        removed += 1;
+    }
+    files::sync_names(target)?;
+    manifest.complete = true;
+    write_manifest(target, &manifest)?;
+    data::sync_folder(&target.join(MANIFEST))?;
+    Ok(format!(
+        "The backup is in {}: the database, {}, {} files of recordings and transcripts ({copied} new, {removed} removed).\n\
+         Restore it into an empty data folder with: sidetone restore {}",
+        target.display(),
+        secret_words(&manifest),
+        manifest.blobs,
+        target.display(),
+    ))
+}
+
+/// What a summary says of the secret.
+pub(super) fn secret_words(manifest: &Manifest) -> &'static str {
+    match manifest.has_secret {
+        true => "the server secret",
+        false => "no server secret (keep SIDETONE_SECRET yourself)",
+    }
+}
+
+fn write_manifest(target: &Path, manifest: &Manifest) -> Result<(), Failure> {
+    files::write(&target.join(MANIFEST), &mut manifest.text().as_bytes())?;
+    Ok(())
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,159 @@
+//! Restores a backup: everything is copied beside the data folder, checked there, and gets its name as a whole.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::verify::verify;
+use super::{DATABASE, Failure, Form, MANIFEST, Manifest, SECRET, TRANSCRIPTS, archive};
+use crate::data;
+
+/// Restores `source` as the data folder `target`, which must not exist or be empty. `has_secret`: SIDETONE_SECRET is set.
+pub fn restore(
+    source: &Path,
+    target: &Path,
+    secret: Option<&str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Failure> {
+    if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!(
+            "{} is not empty, and a restore never overwrites; set SIDETONE_DATA to a new folder, or move this one away",
+            target.display()
+        )
+        .into());
+    }
+    if !source.try_exists()? {
+        return Err(format!(
+            "{} does not exist; name a folder or a file that `sidetone backup` has made",
+            source.display()
+        )
+        .into());
+    }
+    let staging = staging(target);
+    if staging.try_exists()? {
+        return Err(format!(
+            "{} is left over from a restore that was interrupted; remove it and try again",
+            staging.display()
+        )
+        .into());
+    }
+    if target.try_exists()? {
+        fs::remove_dir(target).map_err(|error| {
+            format!(
+                "{} cannot be replaced ({error}); if a disk or volume is mounted there, set SIDETONE_DATA to a new folder in it",
+                target.display()
+            )
+        })?;
+    }
+    data::create_folder(&staging).map_err(|error| {
+        format!(
+            "{} cannot be made ({error}); run this as a user who may write beside the data folder",
+            staging.display()
+        )
+    })?;
+    let restored = restore_into(source, &staging, secret, say).and_then(|summary| {
+        files::sync_names(&staging)?;
+        fs::rename(&staging, target)?;
+        data::sync_folder(target)?;
+        Ok(summary)
+    });
+    if restored.is_err() {
+        let _ = fs::remove_dir_all(&staging);
+    }
+    Ok(format!("{} now has {}", target.display(), restored?))
+}
+
+fn restore_into(
+    source: &Path,
+    staging: &Path,
+    secret: Option<&str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Failure> {
+    say("copying");
+    match Form::of(source) {
+        Form::Database => {
+            let mut log = source.as_os_str().to_owned();
+            log.push("-wal");
+            if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+                return Err(format!(
+                    "{} has changes in a log beside it (-wal); name a file that `sidetone backup` has made",
+                    source.display()
+                )
+                .into());
+            }
+            files::copy(source, &staging.join(DATABASE))?;
+        }
+        Form::Archive => archive::unpack(source, staging)?,
+        Form::Folder => copy_folder(source, staging)?,
+    }
+    let manifest = match Form::of(source) {
+        Form::Database => None,
+        _ => Some(complete(&staging.join(MANIFEST), source)?),
+    };
+    say("checking");
+    let verified = verify(staging, secret)?;
+    if let Some(manifest) = &manifest {
+        let found = files::all_blobs(staging)?;
+        let bytes: u64 = found.iter().map(|file| file.bytes).sum();
+        if (found.len() as u64, bytes) != (manifest.blobs, manifest.blobs_bytes) {
+            return Err(format!(
+                "{} says {} files of recordings and transcripts with {} bytes, and it has {} with {bytes}: it was changed or cut off",
+                source.display(),
+                manifest.blobs,
+                manifest.blobs_bytes,
+                found.len()
+            )
+            .into());
+        }
+        fs::remove_file(staging.join(MANIFEST))?;
+        // Those of calls that were archived after the database was copied: it has these transcripts itself.
+        for file in found.iter().filter(|file| file.name.starts_with(TRANSCRIPTS)) {
+            if !verified.transcripts.contains(&file.name) {
+                fs::remove_file(staging.join(&file.name))?;
+            }
+        }
+    }
+    let mut summary = format!(
+        "{} workspaces, {} calls, {} recordings.",
+        verified.workspaces, verified.calls, verified.recordings
+    );
+    if let Some(manifest) = manifest {
+        summary.push_str(&format!(" It is as of {}.", manifest.made_at));
+    }
+    if !verified.missing.is_empty() {
+        summary.push_str(&format!(
+            "\n{} recordings and archived transcripts were deleted while the backup was made, or are not in it; the first: {}",
+            verified.missing.len(),
+            verified.missing[0]
+        ));
+    }
+    Ok(summary)
+}
+
+fn complete(path: &Path, source: &Path) -> Result<Manifest, Failure> {
+    let manifest = Manifest::read(path)?;
+    match manifest.complete {
+        true => Ok(manifest),
+        false => Err(format!(
+            "{} is not complete: the backup was interrupted. Run it again into the same folder, or take another one",
+            source.display()
+        )
+        .into()),
+    }
+}
+
+fn copy_folder(source: &Path, staging: &Path) -> Result<(), Failure> {
+    for name in [DATABASE, SECRET, MANIFEST] {
+        files::copy(&source.join(name), &staging.join(name))?;
+    }
+    for found in files::all_blobs(source)? {
+        files::copy(&source.join(&found.name), &staging.join(&found.name))?;
+    }
+    Ok(())
+}
+
+/// Where a data folder is made before it gets its name: beside it, on the same disk.
+fn staging(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".restoring");
+    target.with_file_name(name)
+}

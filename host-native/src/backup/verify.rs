@@ -1,0 +1,123 @@
+//! Checks a data folder that no service uses: the database, the secret, and the recordings and archived transcripts that it names.
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use sidetone_engine::storage::migrations::MIGRATIONS;
+use sidetone_engine::storage::secret_fingerprint;
+
+use super::{DATABASE, Failure, RECORDINGS, SECRET, TRANSCRIPTS};
+
+/// What a data folder has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Workspaces.
+    pub workspaces: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Recordings that can be read.
+    pub recordings: u64,
+    /// The files of archived transcripts, below the folder.
+    pub transcripts: BTreeSet<PathBuf>,
+    /// Calls whose recordings or archived transcripts should be there and are not.
+    pub missing: Vec<String>,
+}
+
+/// Checks the folder. `secret` is the value of SIDETONE_SECRET, which replaces the file.
+pub fn verify(folder: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
+    verify_by(folder, secret, "PRAGMA integrity_check")
+}
+
+/// The same without a comparison of each index with its table.
+pub fn verify_quickly(folder: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
+    verify_by(folder, secret, "PRAGMA quick_check")
+}
+
+fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verified, Failure> {
+    let path = folder.join(DATABASE);
+    let broken = |what: String| {
+        format!("the database {} is damaged ({what}); restore a backup that is sound", path.display())
+    };
+    let database = Connection::open_with_flags(
+        &path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )
+    .map_err(|error| broken(error.to_string()))?;
+    let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
+        database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+    };
+    let lines = texts(check).map_err(|error| broken(error.to_string()))?;
+    if lines != ["ok"] {
+        return Err(broken(lines.first().cloned().unwrap_or_default()).into());
+    }
+    if let Some(table) = texts("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?.first() {
+        return Err(broken(format!("{table} has rows of something that does not exist")).into());
+    }
+    for name in texts("SELECT name FROM migrations")? {
+        if MIGRATIONS.iter().all(|migration| migration.name != name) {
+            return Err(format!(
+                "the database was written by a newer Sidetone (it has step {name}); use that version, or restore a backup"
+            )
+            .into());
+        }
+    }
+    check_secret(
+        folder,
+        secret,
+        &texts("SELECT value FROM service_facts WHERE name = 'secret'").unwrap_or_default(),
+    )?;
+    let count = |sql: &str| database.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+    let ready = texts(
+        "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44",
+    )?;
+    let first = |name: &String| folder.join(RECORDINGS).join(format!("{name}.0.pcm")).is_file();
+    let mut missing: Vec<String> =
+        ready.iter().filter(|name| !first(name)).filter_map(|name| call_of(name)).collect();
+    let mut transcripts = BTreeSet::new();
+    for name in archived(&texts)? {
+        let file = Path::new(TRANSCRIPTS).join(format!("{name}.json"));
+        if !folder.join(&file).is_file() {
+            missing.extend(call_of(&format!("{name}.json")));
+        }
+        transcripts.insert(file);
+    }
+    Ok(Verified {
+        workspaces: count("SELECT count(*) FROM workspaces")?,
+        calls: count("SELECT count(*) FROM calls")?,
+        recordings: ready.len() as u64,
+        transcripts,
+        missing,
+    })
+}
+
+/// `<workspace>/<call>` of each archived transcript.
+fn archived(texts: &dyn Fn(&str) -> rusqlite::Result<Vec<String>>) -> rusqlite::Result<Vec<String>> {
+    let columns = texts("SELECT name FROM pragma_table_info('call_transcripts')")?;
+    // A backup of an earlier version has none.
+    if columns.iter().all(|name| name != "archive_bytes") {
+        return Ok(Vec::new());
+    }
+    texts(
+        "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq WHERE t.archive_bytes > 0",
+    )
+}
+
+fn call_of(name: &str) -> Option<String> {
+    Some(name.split_once('/')?.1.split_once('.')?.0.to_owned())
+}
+
+/// The secret must be the one that the database was used with.
+fn check_secret(folder: &Path, setting: Option<&str>, known: &[String]) -> Result<(), Failure> {
+    let Some(known) = known.first() else { return Ok(()) };
+    let file = std::fs::read_to_string(folder.join(SECRET)).ok().map(|text| text.trim().to_owned());
+    let Some(secret) = setting.map(str::to_owned).or(file) else {
+        return Err(
+            "there is no server secret beside the database; set SIDETONE_SECRET to the one that it was used with"
+                .into(),
+        );
+    };
+    match secret_fingerprint(&secret) == *known {
+        true => Ok(()),
+        false => Err("the server secret is not the one that the database was used with; set SIDETONE_SECRET to that one".into()),
+    }
+}

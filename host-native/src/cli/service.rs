@@ -1,0 +1,81 @@
+//! The engine with this machine's ports.
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use sidetone_engine::config::Config;
+use sidetone_engine::engine::Engine;
+use sidetone_engine::ports::{self, Homes, Mailer, Ports};
+
+use super::{Failure, failure};
+use crate::blobs::Files;
+use crate::data::DataFolder;
+use crate::database::{Reserved, Sqlite};
+use crate::http_client::HttpClient;
+use crate::keys::RingKeys;
+use crate::memory;
+use crate::metrics::{Metrics, Page};
+use crate::open_files::{OpenFiles, Outgoing};
+use crate::runner::Wakes;
+use crate::settings::{self, HOST_SETTINGS, Settings};
+use crate::smtp::SmtpMailer;
+use crate::system::{SystemClock, SystemRandom};
+use crate::web_socket_client::WebSocketClient;
+
+/// Recordings leave this many times the database's reserve of the disk to it.
+const BLOBS_LEAVE_RESERVES: u64 = 4;
+
+/// The engine with this machine's ports.
+pub struct Service {
+    pub engine: Engine,
+    pub wakes: Arc<Wakes>,
+    pub files: OpenFiles,
+    pub metrics: Arc<Metrics>,
+    /// Warnings to log at startup.
+    pub warnings: Vec<String>,
+}
+
+/// Creates the service, which keeps the reserve of the disk unless another one runs. Without SIDETONE_BASE_URL, the base URL follows from `listen`.
+pub fn service(
+    settings: &Settings,
+    data: &DataFolder,
+    listen: SocketAddr,
+    reserved: Reserved,
+    traces: Option<Arc<dyn ports::Traces>>,
+) -> Result<Service, Failure> {
+    let secret = if settings.has_secret { String::new() } else { data.secret()? };
+    let base_url = settings::base_url(listen, settings.tls.is_some());
+    let private_key =
+        settings::text_or_file(settings::PRIVATE_KEY, std::env::var(settings::PRIVATE_KEY).ok())?;
+    let lookup = |name: &str| match name {
+        settings::PRIVATE_KEY => private_key.clone(),
+        "SIDETONE_MEMORY_MB" => std::env::var(name).ok().or_else(memory::default_mb),
+        name => std::env::var(name).ok(),
+    };
+    let config = Config::from_settings(lookup, &base_url, &secret)?;
+    let files = OpenFiles::of_process();
+    let mut warnings =
+        config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
+    warnings.extend(files.warning());
+    let outgoing = Outgoing::new(&files);
+    let wakes = Arc::new(Wakes::default());
+    let metrics = Arc::new(Metrics::default());
+    let mailer = SmtpMailer::from_settings(config.mail.as_ref())?
+        .map(|mailer| Arc::new(mailer.measured(metrics.clone())) as Arc<dyn Mailer>);
+    let database = Sqlite::open_measured(&data.database(), reserved, metrics.clone())
+        .map_err(|error| format!("SIDETONE_DATA: {}: {error}", data.database().display()))?;
+    let ports = Ports {
+        database: Arc::new(database),
+        blobs: Arc::new(Files::new(data.path(), settings.reserve_bytes.saturating_mul(BLOBS_LEAVE_RESERVES))),
+        clock: Arc::new(SystemClock),
+        random: Arc::new(SystemRandom),
+        queue: wakes.clone(),
+        http: Arc::new(HttpClient::new(outgoing.clone())?.measured(metrics.clone())),
+        web_sockets: Arc::new(WebSocketClient::new(outgoing)?.measured(metrics.clone())),
+        keys: Arc::new(RingKeys),
+        live: Arc::new(Homes::new(Arc::new(SystemClock))),
+        mailer,
+        metrics: Some(Arc::new(Page::new(metrics.clone(), data.database()))),
+        traces,
+    };
+    Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, files, metrics, warnings })
+}

@@ -1,0 +1,104 @@
+//! The log: lines of text or JSON on standard error. Whoever reads them slowly does not hold up the service.
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use sidetone_engine::base::setting::SettingError;
+use sidetone_engine::engine::LogRecord;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+
+/// The setting that chooses between text and JSON.
+pub const LOG_FORMAT: &str = "SIDETONE_LOG_FORMAT";
+/// The setting of the `tracing` crates that says what is logged.
+const RUST_LOG: &str = "RUST_LOG";
+/// Lines that wait to be written. What comes when so many wait is dropped.
+const WAITING_LINES_MAX: usize = 16_384;
+
+/// The form of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
+impl LogFormat {
+    /// Reads the setting.
+    pub fn read(value: Option<&str>) -> Result<Self, SettingError> {
+        match value.map(str::trim) {
+            None | Some("text") => Ok(Self::Text),
+            Some("json") => Ok(Self::Json),
+            Some(other) => Err(SettingError {
+                name: LOG_FORMAT,
+                message: format!("`{other}` is no form of log; use `text` or `json`"),
+            }),
+        }
+    }
+}
+
+/// Starts the log. Lines that still wait are written when the guard is dropped.
+pub fn start(format: LogFormat) -> Result<WorkerGuard, SettingError> {
+    let filter = filter(std::env::var(RUST_LOG).ok().as_deref())?;
+    let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING_LINES_MAX);
+    let (writer, guard) = builder.thread_name("log").finish(io::stderr());
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        // On a full disk the log cannot be written either; saying so on standard error would panic.
+        .log_internal_errors(false);
+    match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).init(),
+        LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).with_current_span(false).init(),
+    }
+    Ok(guard)
+}
+
+fn filter(value: Option<&str>) -> Result<EnvFilter, SettingError> {
+    let value = value.filter(|value| !value.trim().is_empty()).unwrap_or("info");
+    EnvFilter::builder().parse(value).map_err(|error| SettingError {
+        name: RUST_LOG,
+        message: format!(
+            "`{value}` cannot be read ({error}); use a level such as `info` or `sidetone=debug`"
+        ),
+    })
+}
+
+/// One line for a request that was answered.
+pub fn request(record: &LogRecord, took: Duration) {
+    let duration_ms = (took.as_secs_f64() * 10_000.0).round() / 10.0;
+    let request_id = record.request_id();
+    let (method, route, status) = (record.method().as_str(), record.route(), record.status().as_u16());
+    let (operation, workspace, key) = (record.operation(), record.workspace(), record.key_last_four());
+    let address = record.address().map(tracing::field::display);
+    if let Some(note) = record.note() {
+        tracing::info!(request_id, "{note}");
+    }
+    macro_rules! line {
+        ($level:expr, $message:literal $(, $more:tt)*) => {
+            tracing::event!(target: "sidetone::requests", $level, $($more,)* request_id, method, route, operation, status, duration_ms, workspace, key, address, $message)
+        };
+    }
+    match record.incident() {
+        Some(detail) => {
+            let path = &*record.path();
+            line!(tracing::Level::ERROR, "a request failed on our side", detail, path);
+        }
+        None if record.is_probe() => line!(tracing::Level::DEBUG, "request"),
+        None => line!(tracing::Level::INFO, "request"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        assert_eq!(LogFormat::read(Some("json")), Ok(LogFormat::Json));
+        assert_eq!(LogFormat::read(None), Ok(LogFormat::Text));
+        assert_eq!(LogFormat::read(Some("xml")).unwrap_err().name, LOG_FORMAT);
+        assert_eq!(filter(Some("sidetone=loud")).unwrap_err().name, RUST_LOG);
+        assert!(filter(Some("warn,sidetone::requests=off")).is_ok() && filter(Some(" ")).is_ok());
+    }
+}

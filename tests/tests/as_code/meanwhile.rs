@@ -1,0 +1,143 @@
+//! What somebody else does between the plan and the write: a proxy lets it happen at a chosen request.
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::support::Desk;
+
+const PERSONA: &str = "personas/polite-caller.toml";
+
+type Action = Box<dyn FnOnce() + Send>;
+
+/// Forwards to `server`; before the first request that begins with `start` is, `action` is done.
+fn proxy(server: SocketAddr, start: &'static str, action: Action) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let action = Arc::new(Mutex::new(Some(action)));
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = TcpStream::connect(server).expect("the server listens");
+            let (mut from_server, mut to_client) =
+                (server.try_clone().expect("a socket"), client.try_clone().expect("a socket"));
+            std::thread::spawn(move || drop(std::io::copy(&mut from_server, &mut to_client)));
+            let action = action.clone();
+            std::thread::spawn(move || forward(client, server, start, &action));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn forward(mut client: TcpStream, mut server: TcpStream, start: &str, action: &Mutex<Option<Action>>) {
+    let mut bytes = [0; 16_384];
+    while let Ok(count @ 1..) = client.read(&mut bytes) {
+        if bytes[..count].starts_with(start.as_bytes())
+            && let Some(action) = action.lock().expect("no panic").take()
+        {
+            action();
+        }
+        if server.write_all(&bytes[..count]).is_err() {
+            return;
+        }
+    }
+}
+
+/// Somebody else changes the resource when the request is under way: nothing of it is written.
+fn is_noticed(
+    list: &'static str,
+    start: &'static str,
+    file: &str,
+    old: &str,
+    new: &str,
+    theirs: serde_json::Value,
+) {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.edit(file, old, new);
+    let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
+    let (mut client, change) = (desk.client(), theirs.clone());
+    let url = proxy(
+        desk.server().address(),
+        start,
+        Box::new(move || drop(client.expect(200, "PATCH", &path, Some(&change)))),
+    );
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(1);
+    assert!(said.contains(&format!("{file} was changed by somebody else meanwhile")), "{said}");
+    let now = desk.only(list);
+    for (field, value) in theirs.as_object().expect("fields") {
+        assert_eq!(now[field], *value, "theirs stays");
+        assert!(said.contains(&format!("{field}: {value} → ")), "{said}");
+    }
+    assert!(!now.to_string().contains(new), "nothing of ours was written: {now}");
+}
+
+#[test]
+fn an_assistant_that_changes_between_read_and_write_is_left_alone() {
+    let theirs = json!({"first_message": "Moin."});
+    is_noticed(
+        "/assistants",
+        "PATCH ",
+        "assistants/front-desk.toml",
+        "Be brief and kind.",
+        "Be new.",
+        theirs,
+    );
+}
+
+#[test]
+fn a_persona_that_changes_after_the_plan_is_left_alone() {
+    let theirs = json!({"name": "Their caller"});
+    let start = "GET /simulations/personas/";
+    is_noticed("/simulations/personas", start, PERSONA, "polite.", "new.", theirs);
+}
+
+#[test]
+fn a_field_that_changes_beside_ours_is_somebody_elses_change() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.edit(PERSONA, "polite.", "new.");
+    let list = "/simulations/personas";
+    let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
+    let mut client = desk.client();
+    let change = json!({"metadata": {"by": "them"}});
+    let url = proxy(
+        desk.server().address(),
+        "PATCH ",
+        Box::new(move || drop(client.expect(200, "PATCH", &path, Some(&change)))),
+    );
+    desk.run(&["apply", "folder", "--url", &url]).expect(0);
+    let said = desk.run(&["apply", "folder"]).expect(1);
+    assert!(said.contains("metadata: ") && said.contains("(changed there, not here)"), "{said}");
+    let now = desk.only(list);
+    assert_eq!(now["metadata"], json!({"by": "them"}), "theirs stays");
+    assert!(
+        now["system_prompt"].as_str().is_some_and(|text| text.contains("new.")),
+        "ours was written: {now}"
+    );
+    desk.run(&["pull", "folder"]).expect(0);
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn a_file_that_is_edited_during_a_pull_is_left_alone() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let list = "/simulations/personas";
+    let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"name": "Their caller"})));
+    let edited = desk.text(PERSONA).replace("polite.", "new.");
+    let (file, text) = (desk.folder().join(PERSONA), edited.clone());
+    let url = proxy(
+        desk.server().address(),
+        "GET ",
+        Box::new(move || fs::write(file, text).expect("it is written")),
+    );
+    let said = desk.run(&["pull", "folder", "--url", &url]).expect(1);
+    assert!(said.contains(&format!("{PERSONA}  was edited meanwhile")), "{said}");
+    assert_eq!(desk.text(PERSONA), edited);
+    desk.run(&["pull", "folder"]).expect(0);
+    let text = desk.text(PERSONA);
+    assert!(text.contains("Their caller") && text.contains("new."), "{text}");
+}

@@ -1,0 +1,199 @@
+//! `pull`.
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{Desk, files};
+
+#[test]
+fn a_pull_after_an_apply_changes_nothing() {
+    let desk = Desk::new();
+    let before = files(&desk.folder());
+    desk.run(&["apply", "folder"]).expect(0);
+    assert_eq!(files(&desk.folder()), before);
+    assert!(desk.run(&["pull", "folder"]).expect(0).contains("0 written"));
+    assert_eq!(files(&desk.folder()), before);
+    // Nor where the lock is not known.
+    fs::remove_file(desk.folder().join("sidetone.lock")).expect("it is there");
+    desk.run(&["pull", "folder"]).expect(0);
+    assert_eq!(files(&desk.folder()), before);
+}
+
+#[test]
+fn a_workspace_moves_to_another_one_as_a_folder() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.run(&["pull", "pulled"]).expect(0);
+    let pulled = files(&desk.other("pulled"));
+    assert!(pulled.contains_key("simulations/front-desk-polite-caller-saturday.toml"), "{:?}", pulled.keys());
+    assert!(
+        pulled["assistants/front-desk.toml"]
+            .contains("instructions = \"\"\"\nYou answer for Lakeside Dental.\n")
+    );
+    assert!(desk.run(&["pull", "pulled"]).expect(0).contains("0 written"));
+    desk.run(&["diff", "pulled"]).expect(0);
+    desk.run(&["test", "pulled"]).expect(0);
+
+    let other = Desk::new();
+    fs::rename(desk.other("pulled"), other.other("moved")).expect("it moves");
+    other.run(&["apply", "moved"]).expect(0);
+    other.run(&["pull", "moved"]).expect(0);
+    assert_eq!(files(&other.other("moved")), pulled);
+    let again = fs::read_to_string(other.other("moved").join("sidetone.lock")).expect("a lock");
+    assert_eq!(again.lines().count(), 16, "both workspaces are in it");
+}
+
+#[test]
+fn values_that_toml_does_not_have_come_and_go() {
+    let desk = Desk::new();
+    let mocks = json!({"book": [{"result": null}, {"result": {"a": [1, 2.5, "x\ny", null]}}]});
+    let scenario =
+        json!({"name": "Ärger & mehr: \"ja\"", "instructions": "a\\\n\"\"\"\nb\t\"", "tool_mocks": mocks});
+    let id = desk.client().expect(201, "POST", "/simulations/scenarios", Some(&scenario))["id"].clone();
+    for number in 0..2 {
+        let assistant = json!({"name": "Twin", "instructions": format!("Number {number}"), "voicemail": {"action": "hang_up"}});
+        desk.client().expect(201, "POST", "/assistants", Some(&assistant));
+    }
+    desk.run(&["pull", "pulled"]).expect(0);
+    let pulled = files(&desk.other("pulled"));
+    let names: Vec<&String> = pulled.keys().collect();
+    assert_eq!(names, ["assistants/twin-2.toml", "assistants/twin.toml", "scenarios/ärger-mehr-ja.toml"]);
+    desk.run(&["diff", "pulled"]).expect(0);
+
+    let path = format!("/simulations/scenarios/{}", id.as_str().expect("an id"));
+    let before = desk.client().expect(200, "GET", &path, None);
+    let other = Desk::new();
+    fs::rename(desk.other("pulled"), other.other("moved")).expect("it moves");
+    other.run(&["apply", "moved"]).expect(0);
+    let after = other.only("/simulations/scenarios");
+    for field in ["name", "instructions", "tool_mocks"] {
+        assert_eq!(after[field], before[field]);
+    }
+    other.run(&["pull", "moved"]).expect(0);
+    assert_eq!(files(&other.other("moved")), pulled);
+}
+
+#[test]
+fn a_conflict_in_one_field_keeps_no_other_from_being_taken() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let theirs = json!({"first_message": "Theirs.", "metadata": {"by": "them"}});
+    desk.client().expect(200, "PATCH", &path, Some(&theirs));
+    desk.edit("assistants/front-desk.toml", "Lakeside Dental, good morning.", "Ours.");
+    let said = desk.run(&["pull", "folder"]).expect(1);
+    assert!(said.contains("(changed there and here)") && !said.contains("metadata"), "{said}");
+    desk.run(&["apply", "folder"]).expect(1);
+    desk.run(&["apply", "folder", "--force"]).expect(0);
+    let after = desk.only("/assistants");
+    assert_eq!((&after["first_message"], &after["metadata"]), (&json!("Ours."), &theirs["metadata"]));
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn what_a_file_names_has_a_file_again() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let deleted = ["simulations/booking.toml", "scenarios/booking.toml", "tools/book_appointment.toml"];
+    for file in deleted {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    desk.edit("assistants/front-desk.toml", "tools = [\"book_appointment\"]\n", "");
+    desk.run(&["apply", "folder"]).expect(0);
+    let said = desk.run(&["pull", "folder"]).expect(0);
+    for file in deleted {
+        assert!(said.contains(&format!("{file}  was deleted here")), "{said}");
+        assert!(!desk.folder().join(file).exists(), "{file} stays deleted");
+    }
+
+    // Somebody else uses the scenario and the tool.
+    let all = desk.client().expect(200, "GET", "/simulations", None);
+    let mut rows = all.as_array().expect("a list").iter();
+    let ours = rows.find(|row| row["name"] == "Somebody books").expect("it is there");
+    let theirs = json!({
+        "name": "Theirs",
+        "assistant_id": ours["assistant_id"],
+        "persona_id": ours["persona_id"],
+        "scenario_id": ours["scenario_id"],
+    });
+    desk.client().expect(201, "POST", "/simulations", Some(&theirs));
+    let tools = format!("/assistants/{}/tools", ours["assistant_id"].as_str().expect("an id"));
+    let body = json!({"tool_ids": [desk.only("/tools")["id"]]});
+    desk.client().expect(200, "PUT", &tools, Some(&body));
+    let said = desk.run(&["pull", "folder"]).expect(0);
+    assert!(desk.text("simulations/theirs.toml").contains("scenario = \"booking\""));
+    assert!(desk.text("scenarios/booking.toml").contains("name = \"Booking\""));
+    assert!(desk.text("assistants/front-desk.toml").contains("tools = [\"book_appointment\"]"));
+    assert!(desk.text("tools/book_appointment.toml").contains("name = \"book_appointment\""));
+    assert!(said.contains("simulations/booking.toml  was deleted here"), "{said}");
+    assert!(!said.contains("scenarios/booking.toml  was deleted here"), "{said}");
+    let said = desk.run(&["diff", "folder"]).expect(1);
+    assert!(said.contains("0 to create, 0 to change"), "{said}");
+}
+
+#[test]
+fn lines_may_end_as_on_windows() {
+    let desk = Desk::new();
+    for (file, text) in files(&desk.folder()) {
+        desk.write(&file, &text.replace('\n', "\r\n"));
+    }
+    let before = files(&desk.folder());
+    assert!(before["assistants/front-desk.toml"].contains("kind.\r\n"));
+    desk.run(&["apply", "folder"]).expect(0);
+    assert!(desk.run(&["pull", "folder"]).expect(0).contains("0 written"));
+    assert_eq!(files(&desk.folder()), before);
+    for list in ["/assistants", "/tools", "/simulations/personas"] {
+        let text = desk.only(list).to_string();
+        assert!(!text.contains("\\r"), "{text}");
+    }
+}
+
+#[test]
+fn a_whole_number_is_the_same_as_one_with_a_point() {
+    let desk = Desk::new();
+    desk.edit("assistants/front-desk.toml", "[speech]\n", "[speech]\nspeed = 1\n");
+    let before = files(&desk.folder());
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.run(&["diff", "folder"]).expect(0);
+    fs::remove_file(desk.folder().join("sidetone.lock")).expect("it is there");
+    desk.run(&["diff", "folder"]).expect(0);
+    desk.run(&["pull", "folder"]).expect(0);
+    assert_eq!(files(&desk.folder()), before);
+    desk.edit("assistants/front-desk.toml", "speed = 1\n", "speed = 2\n");
+    let said = desk.run(&["diff", "folder"]).expect(1);
+    assert!(said.contains("1 to change"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_written_through() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
+    let other = desk.other("other.txt");
+    fs::write(&other, "Mine.").expect("it is written");
+    let link = desk.folder().join("assistants/front-desk.toml.new");
+    std::os::unix::fs::symlink(&other, &link).expect("a link");
+    desk.run(&["pull", "folder"]).expect(0);
+    assert_eq!(fs::read_to_string(&other).expect("the file"), "Mine.");
+    assert!(desk.text("assistants/front-desk.toml").contains("Moin."));
+    assert!(fs::symlink_metadata(&link).is_err(), "nothing is left of it");
+}
+
+#[test]
+fn files_go_only_with_prune() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    desk.client().expect(204, "DELETE", &path, None);
+    let said = desk.run(&["pull", "folder"]).expect(0);
+    assert!(
+        said.contains("assistants/front-desk.toml  was deleted there; --prune deletes the file"),
+        "{said}"
+    );
+    assert_eq!(files(&desk.folder()).len(), 8);
+    desk.run(&["pull", "folder", "--prune"]).expect(0);
+    assert_eq!(files(&desk.folder()).len(), 5, "its simulations went with it");
+    desk.run(&["diff", "folder"]).expect(0);
+}

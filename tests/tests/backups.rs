@@ -1,0 +1,325 @@
+//! The drill of an operator: fill, back up, kill, lose the folder, restore, check. Every acknowledged row, signing secret
+//! and recording is there.
+#![allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test")]
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use sidetone_tests::process::{self, Client, Folder, Server, bootstrap_key};
+use sidetone_tests::wire;
+
+/// Lists that have all there is.
+const READS: [&str; 9] = [
+    "/assistants",
+    "/tools",
+    "/knowledge",
+    "/webhooks",
+    "/calls",
+    "/simulations/runs",
+    "/keys",
+    "/workspace",
+    "/events",
+];
+
+struct Filled {
+    key: String,
+    reads: Vec<Value>,
+    tool: Value,
+    recording: Bytes,
+    recording_path: String,
+}
+
+fn tool() -> Value {
+    json!({"name": "look_up", "url": "https://tools.example/look_up"})
+}
+
+/// Something of everything; what is read afterwards.
+fn fill(server: &Server, key: &str) -> Filled {
+    let mut client = server.connect(key);
+    let made = client.send("POST", "/tools", &[("idempotency-key", "one")], Some(&tool())).unwrap();
+    assert_eq!(made.status, 201);
+    let document = json!({"name": "Hours", "content": "We open at nine."});
+    client.expect(201, "POST", "/knowledge", Some(&document));
+    let webhook = json!({"url": "https://hooks.example/", "events": ["webhook.test"]});
+    client.expect(201, "POST", "/webhooks", Some(&webhook));
+    let recording_path = record(&mut client);
+    let recording = bytes_of(server, key, &recording_path);
+    Filled { key: key.to_owned(), reads: reads(&mut client), tool: made.json, recording, recording_path }
+}
+
+/// A spoken run; the path of its recording.
+fn record(client: &mut Client) -> String {
+    let body = json!({
+        "assistant": {"name": "Desk", "instructions": "Be kind.", "first_message": "Blue Door Dental, hello."},
+        "persona": {"name": "Ada", "system_prompt": "Brief."},
+        "scenario": {"name": "Hours", "instructions": "Ask when they open."},
+        "mode": "voice",
+    });
+    let run = client.expect(201, "POST", "/simulations/runs/inline", Some(&body));
+    let id = run["runs"][0]["id"].as_str().expect("a run").to_owned();
+    for _ in 0..20 {
+        let run = client.expect(200, "GET", &format!("/simulations/runs/{id}?wait_seconds=5"), None);
+        if run["status"] == "completed" && !run["call"]["recording"].is_null() {
+            return format!("/calls/{}/recording", run["call_id"].as_str().unwrap());
+        }
+    }
+    panic!("the run does not end");
+}
+
+fn bytes_of(server: &Server, key: &str, path: &str) -> Bytes {
+    let request =
+        http::Request::get(path).header("host", "localhost").header("authorization", format!("Bearer {key}"));
+    let reply = wire::send(server.address(), &request.body(Bytes::new()).unwrap()).unwrap();
+    assert_eq!(reply.status, 200, "{path}");
+    reply.body
+}
+
+fn reads(client: &mut Client) -> Vec<Value> {
+    READS.iter().map(|path| client.expect(200, "GET", path, None)).collect()
+}
+
+/// Each start has another port, and links are to be the same.
+fn settings(key: &str) -> [(&str, &str); 2] {
+    [("SIDETONE_BOOTSTRAP_KEYS", key), ("SIDETONE_BASE_URL", "https://voice.example.com")]
+}
+
+/// Everything that was acknowledged is there.
+fn expect_all(data: &Path, filled: &Filled) {
+    let server = Server::start(data, &settings(&filled.key));
+    let mut client = server.connect(&filled.key);
+    for (path, (was, is)) in READS.iter().zip(filled.reads.iter().zip(reads(&mut client))) {
+        // When a key was last used is the only thing that a read changes.
+        let without_use = |value: &Value| value.to_string().replace("last_used_at", "");
+        if *path != "/keys" {
+            assert_eq!(without_use(was), without_use(&is), "{path}");
+        }
+    }
+    let again = client.send("POST", "/tools", &[("idempotency-key", "one")], Some(&tool())).unwrap();
+    assert_eq!(again.json, filled.tool, "the signing secret is derived again");
+    assert!(bytes_of(&server, &filled.key, &filled.recording_path) == filled.recording);
+    assert!(server.stop().success());
+    let report = said(&process::run(data, &[], &["check"]));
+    assert!(report.lines().count() == 3 && report.lines().all(|line| line.starts_with("ok ")), "{report}");
+}
+
+/// What a command printed; it must succeed.
+#[track_caller]
+fn said(output: &std::process::Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    out.into_owned()
+}
+
+/// Why a command failed, in one line.
+#[track_caller]
+fn refused(output: &std::process::Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    error.lines().last().unwrap_or_default().to_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn a_lost_folder_is_restored_in_full() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let (data, copy, archive) = (at("data"), at("copy"), at("copy.tar"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    record(&mut server.connect(&key));
+    let first = said(&process::run(&data, &[], &["backup", text(&copy)]));
+    let filled = fill(&server, &key);
+    // While the service runs; only what is new is copied.
+    let second = said(&process::run(&data, &[], &["backup", text(&copy)]));
+    let files = |said: &str, words: &str| {
+        let before = said.split(words).next().unwrap().rsplit([' ', '(']).next().unwrap().to_owned();
+        before.parse::<u32>().unwrap_or_else(|_| panic!("{said}"))
+    };
+    let (old, new) = (files(&first, " new"), files(&second, " new"));
+    assert!(old > 0 && new > 0, "{first}{second}");
+    assert_eq!(files(&second, " files of"), old + new, "{second}");
+    let third = said(&process::run(&data, &[], &["backup", text(&copy)]));
+    assert_eq!((files(&third, " new"), files(&third, " removed")), (0, 0), "{third}");
+    said(&process::run(&data, &[], &["backup", text(&archive)]));
+    server.kill();
+    fs::remove_dir_all(&data).unwrap();
+
+    for backup in [&copy, &archive] {
+        said(&process::run(&data, &[], &["restore", text(backup)]));
+        expect_all(&data, &filled);
+        let error = refused(&process::run(&data, &[], &["restore", text(backup)]));
+        assert!(error.contains("is not empty") && error.contains("SIDETONE_DATA"), "{error}");
+        fs::remove_dir_all(&data).unwrap();
+    }
+}
+
+#[test]
+fn what_is_deleted_leaves_the_backup() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    let mut client = server.connect(&key);
+    let path = record(&mut client);
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    client.expect(204, "DELETE", path.strip_suffix("/recording").unwrap(), None);
+    let again = said(&process::run(&data, &[], &["backup", text(&copy)]));
+    assert!(again.contains(" 0 files of recordings") && !again.contains("0 removed"), "{again}");
+}
+
+#[test]
+fn a_backup_that_is_not_whole_is_refused() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let (data, copy, target) = (at("data"), at("copy"), at("target"));
+    let key = bootstrap_key(1);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str())];
+    let server = Server::start(&data, &settings);
+    record(&mut server.connect(&key));
+    assert!(server.stop().success());
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    let restore = |change: &dyn Fn(&Path)| {
+        let changed = at("changed");
+        copy_folder(&copy, &changed);
+        change(&changed);
+        let error = refused(&process::run(&target, &[], &["restore", text(&changed)]));
+        assert!(!target.exists() && !at("target.restoring").exists(), "nothing is left: {error}");
+        fs::remove_dir_all(&changed).unwrap();
+        error
+    };
+    let manifest = |folder: &Path| folder.join("backup.json");
+    for (words, change) in [
+        (
+            "is not complete",
+            &(|folder: &Path| {
+                let text = fs::read_to_string(manifest(folder)).unwrap();
+                fs::write(manifest(folder), text.replace("\"complete\": true", "\"complete\": false"))
+                    .unwrap();
+            }) as &dyn Fn(&Path),
+        ),
+        ("is not a backup", &|folder| fs::remove_file(manifest(folder)).unwrap()),
+        ("no server secret", &|folder| fs::remove_file(folder.join("secret")).unwrap()),
+        ("is not the one", &|folder| fs::write(folder.join("secret"), "another secret of a server").unwrap()),
+        ("is damaged", &|folder| {
+            let mut bytes = fs::read(folder.join("sidetone.db")).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 8_192].fill(0x5a);
+            fs::write(folder.join("sidetone.db"), bytes).unwrap();
+        }),
+        ("changed or cut off", &|folder| fs::remove_dir_all(folder.join("recordings")).unwrap()),
+        ("newer Sidetone", &|folder| {
+            let database = rusqlite::Connection::open(folder.join("sidetone.db")).unwrap();
+            database.execute("INSERT INTO migrations (name) VALUES ('9999_later.sql')", []).unwrap();
+        }),
+    ] {
+        let error = restore(change);
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    // A secret that is only a setting is no obstacle where it is set.
+    let secret = fs::read_to_string(copy.join("secret")).unwrap();
+    fs::remove_file(copy.join("secret")).unwrap();
+    said(&process::run(&target, &[("SIDETONE_SECRET", secret.trim())], &["restore", text(&copy)]));
+
+    let error = refused(&process::run(&at("nowhere"), &[], &["backup", text(&at("other"))]));
+    assert!(error.contains("does not exist"), "{error}");
+    fs::create_dir(at("full")).unwrap();
+    fs::write(at("full").join("thesis.txt"), "mine").unwrap();
+    let error = refused(&process::run(&data, &[], &["backup", text(&at("full"))]));
+    assert!(error.contains("no backup.json"), "{error}");
+    assert_eq!(fs::read_to_string(at("full").join("thesis.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_check_names_what_is_wrong() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    let path = record(&mut server.connect(&key));
+    // Also while it runs.
+    said(&process::run(&data, &[], &["check"]));
+    let call = path.split('/').nth(2).unwrap();
+    let workspace = fs::read_dir(data.join("recordings")).unwrap().next().unwrap().unwrap().path();
+    let segment = fs::read_dir(workspace).unwrap().next().unwrap().unwrap().path();
+    fs::write(&segment, [0; 10]).unwrap();
+    fs::write(data.join("notes.txt"), "mine").unwrap();
+    let output = process::run(&data, &[], &["check"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    refused(&output);
+    assert!(report.contains(&format!("PROBLEM  the recording of {call}")), "{report}");
+    assert!(report.contains("has 10 bytes instead of") && report.contains("notes.txt"), "{report}");
+}
+
+/// SQLite leaves a hole in files above 1 GiB, and some file systems make holes of silence.
+#[test]
+fn a_file_with_a_hole_is_restored_from_an_archive() {
+    let folder = Folder::new();
+    let (data, archive) = (folder.path().join("data"), folder.path().join("copy.tar"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &[("SIDETONE_BOOTSTRAP_KEYS", key.as_str())]);
+    assert!(server.stop().success());
+    let recording = data.join("recordings/ws_01/call_01.rec_01.0.pcm");
+    fs::create_dir_all(recording.parent().unwrap()).unwrap();
+    let file = fs::File::create(&recording).unwrap();
+    file.set_len(1 << 20).unwrap();
+    fs::write(&recording, [7; 10]).unwrap();
+    fs::File::options().write(true).open(&recording).unwrap().set_len(1 << 20).unwrap();
+    said(&process::run(&data, &[], &["backup", text(&archive)]));
+    fs::remove_dir_all(&data).unwrap();
+    said(&process::run(&data, &[], &["restore", text(&archive)]));
+    assert_eq!(fs::metadata(&recording).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn a_database_with_a_log_beside_it_is_no_backup() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copied.db"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &[("SIDETONE_BOOTSTRAP_KEYS", key.as_str())]);
+    assert!(server.stop().success());
+    fs::copy(data.join("sidetone.db"), &copy).unwrap();
+    fs::write(folder.path().join("copied.db-wal"), "changes").unwrap();
+    let target = folder.path().join("target");
+    let error = refused(&process::run(&target, &[], &["restore", text(&copy)]));
+    assert!(error.contains("-wal") && !target.exists(), "{error}");
+}
+
+/// The reserve of the disk is the service's: a command beside it neither takes nor changes it.
+#[test]
+fn a_command_leaves_the_reserve_of_the_service_alone() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let _server =
+        Server::start(&data, &[("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_RESERVE_MB", "8")]);
+    let bytes = || fs::metadata(data.join("reserve")).unwrap().len();
+    assert_eq!(bytes(), 8 << 20);
+    said(&process::run(&data, &[("SIDETONE_RESERVE_MB", "0")], &["key", "list"]));
+    said(&process::run(&data, &[], &["check"]));
+    assert_eq!(bytes(), 8 << 20);
+}
+
+#[test]
+fn a_folder_without_a_database_is_no_service_s() {
+    let folder = Folder::new();
+    for command in [&["check"][..], &["key", "list"], &["backup", "copy"]] {
+        let error = refused(&process::run(folder.path(), &[], command));
+        assert!(error.contains("does not exist") && error.contains("SIDETONE_DATA"), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
