@@ -1,5 +1,6 @@
 //! Deleting calls: at a request, and after the days that a workspace keeps them. Nothing of what was said is left.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -32,11 +33,14 @@ fn record(world: &World, new: &NewCall, ended: &EndedCall) {
     world.write(write::record(new, Some(ended), Some(&example::analysis())));
 }
 
-/// A word that occurs nowhere else, unlike any other from its second letter on.
+/// A word that occurs nowhere else, unlike any other from its second letter on. Ids repeat from world to world, and the
+/// tests share the binary's files: hence the count.
 fn marker() -> String {
+    static MARKERS: AtomicU32 = AtomicU32::new(0);
     let world = World::with_settings(&[]);
     let id: String = example::new_call(&world).id.to_string();
-    format!("zqx{}", id.trim_start_matches("call_").to_lowercase())
+    let count = MARKERS.fetch_add(1, Ordering::Relaxed);
+    format!("zqx{}{count:04}", id.trim_start_matches("call_").to_lowercase())
 }
 
 /// Emits an event about a call like a job.
