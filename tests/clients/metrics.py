@@ -17,6 +17,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from free_port import free_port
+
 URL, KEY, TOKEN = (os.environ[f"SIDETONE_{name}"] for name in ("URL", "KEY", "METRICS_TOKEN"))
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 ALERTS = DOCS / "prometheus-alerts.yml"
@@ -32,12 +34,6 @@ class Tool(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 def fetch(url, token=None, body=None, accept="*/*"):

@@ -11,7 +11,7 @@ import { base, launch, proveAddress } from './dashboard-tools.mjs';
 const { SIDETONE_LOG: log, SIDETONE_HOST: host, SHOTS } = process.env;
 const CLICKS_MAX = 12;
 /** Nobody is in a hurry here; a step that hangs is noticed. */
-const SECONDS_MAX = 60;
+const SECONDS_MAX = 180;
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 const page = await context.newPage();

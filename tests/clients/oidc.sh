@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 free_port.py)
 with=./with-server.sh
 [[ ${SIDETONE_HOST:-} != worker ]] || with=../worker/with-worker.sh
 # The provider starts later: its registration names the service's address. The service asks it at the first sign-in.

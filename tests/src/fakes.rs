@@ -87,7 +87,7 @@ pub fn settings() -> Vec<(&'static str, String)> {
 
 /// Sends a Sandbox's request over a real socket, with a shorter deadline than the binary.
 pub fn exchange(request: &HttpRequest) -> Result<HttpReply, HttpError> {
-    const DEADLINE_MS: u64 = 1_000;
+    const DEADLINE_MS: u64 = 5_000;
     let mut request = request.clone();
     request.deadline_ms = request.deadline_ms.min(DEADLINE_MS);
     let carried = std::thread::spawn(|| {

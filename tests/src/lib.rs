@@ -26,6 +26,7 @@ pub mod host;
 pub mod input_logs;
 pub mod live_client;
 pub mod load;
+pub mod meanwhile;
 pub mod native;
 pub mod process;
 pub mod receiver;

@@ -13,7 +13,7 @@ use sidetone_engine::base::api_key::ApiKey;
 use crate::wire;
 
 /// How long to wait for the start.
-const START_MS: u64 = 20_000;
+const START_MS: u64 = 60_000;
 /// How long to wait for a response.
 const ANSWER_MS: u64 = 30_000;
 

@@ -24,7 +24,7 @@ use crate::{fakes, wire};
 pub const BASE_URL: &str = "http://sandbox.example";
 
 /// How long to wait for the end of a run.
-const SETTLE_MS: u64 = 30_000;
+const SETTLE_MS: u64 = 120_000;
 
 /// The environment of one test: a service, a workspace, and a client address.
 #[derive(Clone)]
@@ -270,7 +270,7 @@ impl World {
 
     /// The last of more than `before` lines with this text in it: a log may come later than a response.
     pub fn logged_after(&self, text: &str, before: usize) -> String {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let log = self.log();
             let lines: Vec<&str> = log.lines().filter(|line| line.contains(text)).collect();

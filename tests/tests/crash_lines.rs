@@ -30,6 +30,7 @@ impl Service {
         let key = bootstrap_key(11);
         let mut settings = Carriers::shared().settings();
         settings.push(("SIDETONE_BOOTSTRAP_KEYS", key.clone()));
+        settings.push(("SIDETONE_LATE_PERCENT", "100".to_owned()));
         Self { folder: Folder::new(), settings, key }
     }
 

@@ -47,7 +47,7 @@ export SIDETONE_SECRET
 
 cd "$work/app"
 "$wrangler" d1 migrations apply DB --local --persist-to "$state" >&2 </dev/null
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 "$root/tests/clients/free_port.py")
 set -m
 "$wrangler" dev --local --ip 127.0.0.1 --port "$port" --inspector-port 0 --persist-to "$state" --test-scheduled \
   --show-interactive-dev-session=false >&2 </dev/null &

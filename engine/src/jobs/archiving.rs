@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, WorkspaceId};
-use crate::base::limits::{ARCHIVE_BATCHES_MAX, ARCHIVE_PAUSE_MS};
+use crate::base::limits::{ARCHIVE_BATCHES_MAX, ARCHIVE_PAUSE_MS, RETENTION_WORKSPACES_MAX};
 use crate::jobs::sweep::Round;
 use crate::ports::statement::Statement;
 use crate::services::Services;
@@ -15,39 +15,40 @@ use crate::storage::service_facts;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 impl Services {
-    /// Archives a limited number of transcripts.
-    pub(super) async fn archive_old_calls(&self, now_ms: i64) -> Result<Round, Fault> {
-        let Some(days) = self.config().archive_days else { return Ok(Round { more: false }) };
+    /// Archives a limited number of transcripts; what failed in a workspace, beside it.
+    pub(super) async fn archive_old_calls(&self, now_ms: i64) -> Result<(Round, Option<Fault>), Fault> {
+        let Some(days) = self.config().archive_days else { return Ok((Round { more: false }, None)) };
         let until_ms = now_ms - days * DAY_MS;
         let reads = [
             service_facts::select(archives::NEXT),
-            archives::workspaces(until_ms, now_ms, ARCHIVE_BATCHES_MAX),
+            archives::workspaces(until_ms, now_ms, RETENTION_WORKSPACES_MAX),
         ];
         let [next, due] = self.read(reads).await?;
         let next_ms = next.first().map(|row| row.text("value")).transpose()?;
         if next_ms.and_then(|next| next.parse().ok()).is_some_and(|next: i64| now_ms < next) {
-            return Ok(Round { more: false });
+            return Ok((Round { more: false }, None));
         }
         let mut turns = due.iter().map(|row| row.id("id")).collect::<Result<VecDeque<WorkspaceId>, _>>()?;
-        let mut failed = None;
-        for _ in 0..ARCHIVE_BATCHES_MAX {
-            let Some(workspace_id) = turns.pop_front() else { break };
+        let (mut failed, mut done) = (None, 0);
+        while done < ARCHIVE_BATCHES_MAX
+            && let Some(workspace_id) = turns.pop_front()
+        {
             match self.archive_oldest(&workspace_id, until_ms).await {
-                Ok(true) => turns.push_back(workspace_id),
-                Ok(false) => {}
+                Ok(more) => {
+                    done += 1;
+                    turns.extend(more.then_some(workspace_id));
+                }
                 // One workspace is in nobody's way.
                 Err(fault) => failed = Some(fault),
             }
         }
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
-        let more = !turns.is_empty() || due.values.len() >= ARCHIVE_BATCHES_MAX;
-        if !more {
+        // While nothing can be written, the next regular sweep tries again.
+        let more = done > 0 && (!turns.is_empty() || due.values.len() >= RETENTION_WORKSPACES_MAX);
+        if !more && failed.is_none() {
             self.write([service_facts::set(archives::NEXT, &(now_ms + ARCHIVE_PAUSE_MS).to_string())])
                 .await?;
         }
-        Ok(Round { more })
+        Ok((Round { more }, failed))
     }
 
     /// Archives the oldest transcripts of a workspace; whether there may be more.

@@ -127,8 +127,12 @@ impl Services {
         let more = more | self.upgrade_search().await?;
         // What cannot be archived now is in the way of nothing else.
         let archived = self.archive_old_calls(now_ms).await;
-        let more = more | archived.as_ref().is_ok_and(|round| round.more);
-        let failed = failed.map(Fault::from).or(archived.err());
+        let more = more | archived.as_ref().is_ok_and(|(round, _)| round.more);
+        let archived = match archived {
+            Ok((_, failed)) => failed,
+            Err(fault) => Some(fault),
+        };
+        let failed = failed.map(Fault::from).or(archived);
         let found = found || !is_empty(&archives) || !is_empty(&due);
         Ok((Round { more: more || found }, failed))
     }

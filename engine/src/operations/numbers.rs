@@ -161,6 +161,7 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         }
         row => row.map(Number::read).transpose()?,
     };
+    let is_given = draft.metadata.is_some();
     let kept = bound.as_ref().and_then(|bound| bound.draft.metadata.clone());
     let metadata = draft.metadata.take().or(kept).unwrap_or_default();
     let metadata_json = serde_json::json!(metadata).to_string();
@@ -185,7 +186,7 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         assistant_id = &draft.assistant_id,
         provider = draft.provider.as_str(),
         region = draft.region.clone(),
-        metadata = metadata_json,
+        metadata = &metadata_json,
         now = now
     );
     // The update applies only within the workspace: when another one has bound the number meanwhile, the guard undoes
@@ -198,6 +199,16 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let next =
         Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now, last_callback_at };
     let mut statements = vec![upsert, guard];
+    if !is_given {
+        // It keeps what it has now, not what it had when it was read: otherwise the operation starts over.
+        let is_as_read = sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE EXISTS
+             (SELECT 1 FROM numbers WHERE workspace_id = :ws AND number = :number AND metadata <> :metadata)",
+            number = number.as_str(),
+            metadata = &metadata_json
+        );
+        statements.insert(0, is_as_read);
+    }
     if is_new {
         statements.insert(0, checks::room("numbers", "", limits::NUMBERS_MAX));
     }

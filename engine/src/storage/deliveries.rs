@@ -15,7 +15,7 @@ crate::words! {
         Delivered = "delivered",
         /// The last attempt failed, or the receiver answered 410.
         Failed = "failed",
-        /// The webhook, or the call that the event tells about, was deleted before the delivery.
+        /// The webhook, or the call or run that the event tells about, was deleted before the delivery.
         Canceled = "canceled",
     }
 }

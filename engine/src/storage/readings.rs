@@ -1,4 +1,5 @@
-//! What the service says of itself to its operator. Each figure is a few look-ups in an index, however much is stored.
+//! What the service says of itself to its operator. Each figure is a few look-ups in an index, however much is stored;
+//! only what was spent takes one for each workspace.
 use serde_json::json;
 
 use crate::base::limits::{FOLLOWERS_MAX, JOBS_COUNTED_MAX, LIVE_SESSIONS_MAX};

@@ -197,7 +197,16 @@ async fn carry_out(
         }
         say(&written.concat())?;
     }
-    if wishes.prune {
+    let may_delete = wishes.prune && plan.deletions.iter().any(|one| !one.is_conflict);
+    if may_delete && tally.failed > 0 {
+        // What replaces it may not be there.
+        say(&paint.red("Nothing is deleted, because something failed: run it again.\n"))?;
+    } else if may_delete {
+        if !wishes.force {
+            for file in plan.hold_what_is_used(api).await? {
+                say(&paint.red(&format!("{file} is used by somebody else meanwhile; it was not deleted\n")))?;
+            }
+        }
         for deletion in plan.deletions.iter().filter(|deletion| !deletion.is_conflict) {
             delete(api, deletion, wishes.force, lock, tally, paint).await?;
         }

@@ -79,6 +79,11 @@ impl Lock {
     /// Reads the file of a folder, for a workspace. A last line that was not written to its end is left out.
     pub fn read(folder: &Path, workspace: &str) -> Result<Self, Failure> {
         let path = folder.join(NAME);
+        // A link would be written through.
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            let wrong = format!("{} is no plain file; delete it, then run `sidetone pull`", path.display());
+            return Err(Failure::new(wrong));
+        }
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -167,12 +172,18 @@ impl Lock {
 
 fn parse(line: &Value) -> Option<((String, Kind, String), Option<Seen>)> {
     let text = |name: &str| line[name].as_str().map(str::to_owned);
-    let key = (text("workspace")?, Kind::of_folder(line["kind"].as_str()?)?, text("file")?);
+    let stem = text("file").filter(|stem| is_stem(stem))?;
+    let key = (text("workspace")?, Kind::of_folder(line["kind"].as_str()?)?, stem);
     let Some(id) = text("id") else { return Some((key, None)) };
     let fields = line["fields"].as_object()?.iter();
     let fields = fields.map(|(name, hash)| Some((name.clone(), hash.as_str()?.to_owned())));
     let (revision, updated_at) = (line["revision"].as_i64(), text("updated_at")?);
     Some((key, Some(Seen { id, revision, updated_at, fields: fields.collect::<Option<_>>()? })))
+}
+
+/// Whether it names a file in the folder of its kind, and nothing elsewhere.
+fn is_stem(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
 }
 
 fn line((workspace, kind, stem): &(String, Kind, String), seen: Option<&Seen>) -> String {

@@ -185,6 +185,13 @@ fn write_file(path: &Path, text: &str) -> Result<bool, Failure> {
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
+    if let Ok(old) = fs::metadata(path) {
+        file.set_permissions(old.permissions()).map_err(failed)?;
+    }
+    // An empty lock file after a power cut would protect nothing.
+    if path.file_name() == Some(lock::NAME.as_ref()) {
+        file.sync_all().map_err(failed)?;
+    }
     drop(file);
     fs::rename(&new, path).map_err(failed)?;
     Ok(true)

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::api::Api;
 use super::compare::{self, Difference};
 use super::failure::Failure;
-use super::folder::{Folder, needs};
-use super::kind::Kind;
+use super::folder::{Folder, needs, shown};
+use super::kind::{Kind, operation};
 use super::lock::Lock;
 use super::workspace::{self, Matched, Row, Workspace};
 
@@ -60,6 +60,21 @@ impl Plan {
         self.steps.is_empty() && self.deletions.is_empty()
     }
 
+    /// Keeps what is used now: by what could not be written, and by what somebody else made since the plan. Returns the
+    /// files of those.
+    pub async fn hold_what_is_used(&mut self, api: &Api) -> Result<Vec<String>, Failure> {
+        let now = Workspace::read(api).await?;
+        let goes: HashSet<String> =
+            self.deletions.iter().filter(|one| !one.is_conflict).map(|one| one.row.id.clone()).collect();
+        let rows = |kind| now.rows(kind, &self.matched.stems).into_iter().map(move |row| (kind, row));
+        let staying: Vec<(Kind, Row)> =
+            Kind::ALL.into_iter().flat_map(rows).filter(|(_, row)| !goes.contains(&row.id)).collect();
+        hold_what_has_a_number(api, &mut self.deletions).await?;
+        hold(&mut self.deletions, staying.iter().map(|(kind, row)| (*kind, row)));
+        let held = self.deletions.iter().filter(|one| one.is_conflict && goes.contains(&one.row.id));
+        Ok(held.map(|one| shown(one.kind, &one.stem)).collect())
+    }
+
     /// How many files have this kind of step.
     pub fn count(&self, is_counted: impl Fn(&Step) -> bool) -> usize {
         self.steps.iter().filter(|(.., step)| is_counted(step)).count()
@@ -106,6 +121,7 @@ pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock
     }
     deletions.sort_by(|one, other| (other.kind, &one.stem).cmp(&(one.kind, &other.stem)));
     if !force {
+        hold_what_has_a_number(api, &mut deletions).await?;
         let held = steps.iter().filter(|(.., step)| matches!(step, Step::Conflict(_)));
         let held =
             held.filter_map(|(kind, stem, _)| Some((*kind, matched.of_files.get(&(*kind, stem.clone()))?)));
@@ -124,6 +140,18 @@ fn hold<'a>(deletions: &mut [Deletion], staying: impl Iterator<Item = (Kind, &'a
             needed.extend(needs(one.kind, &one.row.fields));
         }
     }
+}
+
+/// An assistant with a telephone number stays: numbers are in no folder, so somebody else has bound it.
+async fn hold_what_has_a_number(api: &Api, deletions: &mut [Deletion]) -> Result<(), Failure> {
+    if deletions.iter().all(|one| one.kind != Kind::Assistant) {
+        return Ok(());
+    }
+    let numbers = api.list(operation("list_numbers")).await?;
+    for one in deletions.iter_mut().filter(|one| one.kind == Kind::Assistant) {
+        one.is_conflict |= numbers.iter().any(|number| number["assistant_id"] == one.row.id.as_str());
+    }
+    Ok(())
 }
 
 /// Whether a resource whose file was deleted is another than the one that was seen.

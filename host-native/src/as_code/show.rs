@@ -104,7 +104,7 @@ pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
     for deletion in &plan.deletions {
         let file = shown(deletion.kind, &deletion.stem);
         let with = match deletion.kind {
-            Kind::Assistant => ", with its number bindings and simulations",
+            Kind::Assistant => ", with its simulations",
             Kind::Persona | Kind::Scenario => ", with its simulations",
             _ => "",
         };

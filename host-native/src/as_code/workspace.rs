@@ -113,7 +113,8 @@ impl Workspace {
         })
     }
 
-    fn rows(&self, kind: Kind, stems: &Stems) -> Vec<Row> {
+    /// Its resources of a kind, as files have them.
+    pub fn rows(&self, kind: Kind, stems: &Stems) -> Vec<Row> {
         self.rows.get(&kind).into_iter().flatten().map(|raw| self.row(kind, raw.clone(), stems)).collect()
     }
 

@@ -19,6 +19,7 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
         .into());
     }
     data::create_folder(target)?;
+    let _lock = lock(target)?;
     let secret = data.path().join(SECRET);
     let mut manifest = Manifest::begun(secret.try_exists()?);
     // An interrupted backup is not taken for a complete one.
@@ -76,6 +77,17 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
         manifest.blobs,
         target.display(),
     ))
+}
+
+/// Two backups at once would take each other's files. The folder itself is locked, so no file is left behind.
+fn lock(target: &Path) -> Result<fs::File, Failure> {
+    let folder = fs::File::open(target)?;
+    match folder.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(format!("another backup into {} is under way; wait for it", target.display()).into())
+        }
+        _ => Ok(folder),
+    }
 }
 
 /// What a summary says of the secret.

@@ -112,7 +112,8 @@ fn check_secret(folder: &Path, setting: Option<&str>, known: &[String]) -> Resul
     let file = std::fs::read_to_string(folder.join(SECRET)).ok().map(|text| text.trim().to_owned());
     let Some(secret) = setting.map(str::to_owned).or(file) else {
         return Err(
-            "there is no server secret beside the database; set SIDETONE_SECRET to the one that it was used with"
+            "there is no server secret beside the database; set SIDETONE_SECRET to the one that it was used with. If it is \
+             lost for good, copy the files of the backup into an empty folder yourself, and run `sidetone secrets accept` there"
                 .into(),
         );
     };

@@ -64,6 +64,15 @@ impl Place {
             }
             Some(_) => Reserved::ByOther,
         };
+        self.engine_with(reserved)
+    }
+
+    /// The engine for whoever holds the folder's lock, so that no service runs.
+    pub fn engine_alone(&self) -> Result<Engine, Failure> {
+        self.engine_with(Reserved::Kept(self.settings.reserve_bytes))
+    }
+
+    fn engine_with(&self, reserved: Reserved) -> Result<Engine, Failure> {
         let Service { engine, .. } =
             service(&self.settings, &self.data, self.settings.listen, reserved, None)?;
         Ok(engine)

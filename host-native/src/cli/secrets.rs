@@ -23,7 +23,7 @@ pub fn run(command: Option<Command>, runtime: &Runtime) -> Result<(), Failure> {
     if !place.settings.has_secret {
         place.data.secret_or_new()?;
     }
-    let engine = place.engine()?;
+    let engine = place.engine_alone()?;
     runtime.block_on(engine.accept_secret()).map_err(failure)?;
     Ok(print_line(
         "The database now belongs to the current server secret. Tools and webhooks have new signing secrets: read \

@@ -72,13 +72,16 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let start = |worker| Runner::start(worker, wakes.clone(), stopped.clone());
     let jobs = workers.into_iter().map(start).collect::<Vec<_>>();
     tokio::spawn(lateness::watch(engine.services().clone(), metrics.clone()));
-    let grace = settings.stop.saturating_sub(HANG_UP_TIME.min(settings.stop / 4));
+    // The end of the time is for the traces that wait, and before that for lines that are hung up.
+    let for_traces = traces.as_ref().map_or(Duration::ZERO, |_| TRACES_SENT.min(settings.stop / 4));
+    let others = settings.stop.saturating_sub(for_traces);
+    let grace = others.saturating_sub(HANG_UP_TIME.min(others / 4));
     let listening = Listening { listener, connections_max: files.connections, grace, tls: tls.clone() };
     tls.map(|tls| tokio::spawn(tls.follow()));
     let server = tokio::spawn(server::serve(listening, engine.clone(), stopped, metrics));
     signal().await;
     tracing::info!("stopping: no new requests, finishing the open ones");
-    let deadline = tokio::time::Instant::now() + settings.stop;
+    let deadline = tokio::time::Instant::now() + others;
     let _ = stop.send(true);
     server.await?;
     match tokio::time::timeout_at(deadline, engine.hang_up_lines(&owner())).await {
@@ -94,7 +97,7 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if let Some(traces) = traces {
-        let within = deadline.saturating_duration_since(tokio::time::Instant::now()).max(TRACES_SENT);
+        let within = (deadline + for_traces).saturating_duration_since(tokio::time::Instant::now());
         // It waits for the collector on a thread of its own.
         let _ = tokio::task::spawn_blocking(move || traces.stop(within)).await;
     }

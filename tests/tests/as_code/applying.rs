@@ -214,6 +214,40 @@ fn what_somebody_else_made_does_not_go_with_what_it_needs() {
 }
 
 #[test]
+fn what_could_not_be_replaced_is_not_deleted() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let new = "assistants/reception.toml";
+    fs::rename(desk.folder().join(ASSISTANT), desk.folder().join(new)).expect("it is there");
+    desk.edit(new, "\"Front desk\"", "\"Reception\"");
+    desk.edit(new, "\"builtin/rules\"", "\"nobody/knows\"");
+    for file in ["simulations/saturday.toml", "simulations/booking.toml"] {
+        desk.edit(file, "\"front-desk\"", "\"reception\"");
+    }
+    let said = desk.run(&["apply", "folder", "--prune"]).expect(2);
+    assert!(said.contains("0 deleted") && said.contains("Nothing is deleted"), "{said}");
+    assert_eq!(desk.only("/assistants")["name"], "Front desk");
+    let simulations = desk.client().expect(200, "GET", "/simulations", None);
+    assert_eq!(simulations.as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn an_assistant_with_a_number_is_not_deleted() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let binding = json!({"assistant_id": desk.only("/assistants")["id"], "provider": "twilio"});
+    desk.client().expect(200, "PUT", "/numbers/+14155550100", Some(&binding));
+    for file in [ASSISTANT, "simulations/saturday.toml", "simulations/booking.toml"] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
+    assert!(said.contains("somebody else changed it or uses it"), "{said}");
+    assert_eq!(desk.only("/numbers")["assistant_id"], desk.only("/assistants")["id"]);
+    desk.run(&["apply", "folder", "--prune", "--force"]).expect(0);
+    assert_eq!(desk.client().expect(200, "GET", "/numbers", None), json!([]));
+}
+
+#[test]
 fn a_simulation_without_a_name_stays_so_when_its_persona_is_renamed() {
     let desk = Desk::new();
     desk.run(&["apply", "folder"]).expect(0);

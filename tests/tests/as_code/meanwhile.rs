@@ -94,6 +94,34 @@ fn a_persona_that_changes_after_the_plan_is_left_alone() {
 }
 
 #[test]
+fn what_is_made_after_the_plan_does_not_go_with_what_it_needs() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.edit("assistants/front-desk.toml", "Be brief and kind.", "Be new.");
+    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let mut client = desk.client();
+    let ours = client.expect(200, "GET", "/simulations", None)[0].clone();
+    let theirs = json!({
+        "name": "Theirs",
+        "assistant_id": ours["assistant_id"],
+        "persona_id": ours["persona_id"],
+        "scenario_id": ours["scenario_id"],
+    });
+    let make = move || drop(client.expect(201, "POST", "/simulations", Some(&theirs)));
+    let url = proxy(desk.server().address(), "PATCH ", Box::new(make));
+    let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
+    assert!(
+        said.contains(&format!("{PERSONA} is used by somebody else meanwhile; it was not deleted")),
+        "{said}"
+    );
+    assert!(said.contains("1 changed, 2 deleted"), "{said}");
+    assert_eq!(desk.only("/simulations")["name"], "Theirs");
+    desk.only("/simulations/personas");
+}
+
+#[test]
 fn a_field_that_changes_beside_ours_is_somebody_elses_change() {
     let desk = Desk::new();
     desk.run(&["apply", "folder"]).expect(0);

@@ -181,6 +181,45 @@ fn a_link_is_not_written_through() {
     assert!(fs::symlink_metadata(&link).is_err(), "nothing is left of it");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_file_writes_to_nothing_else() {
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let (lock, other) = (desk.folder().join("sidetone.lock"), desk.other("other.txt"));
+    let text = fs::read_to_string(&lock).expect("a lock");
+    fs::write(&other, "a-token").expect("it is written");
+    fs::remove_file(&lock).expect("it is there");
+    std::os::unix::fs::symlink(&other, &lock).expect("a link");
+    let said = desk.run(&["apply", "folder"]).expect(2);
+    assert!(said.contains("is no plain file"), "{said}");
+    assert_eq!(fs::read_to_string(&other).expect("the file"), "a-token");
+
+    // Nor does a name in it leave the folder.
+    fs::remove_file(&lock).expect("it is there");
+    let escaped = text.replace("\"file\":\"polite-caller\"", "\"file\":\"../../escaped\"");
+    assert_ne!(escaped, text);
+    fs::write(&lock, escaped).expect("it is written");
+    fs::remove_file(desk.folder().join("personas/polite-caller.toml")).expect("it is there");
+    desk.run(&["pull", "folder", "--force"]).expect(2);
+    assert!(!desk.other("escaped.toml").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk::new();
+    desk.run(&["apply", "folder"]).expect(0);
+    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
+    let file = desk.folder().join("assistants/front-desk.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    desk.run(&["pull", "folder"]).expect(0);
+    assert!(desk.text("assistants/front-desk.toml").contains("Moin."));
+    assert_eq!(fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+}
+
 #[test]
 fn files_go_only_with_prune() {
     let desk = Desk::new();

@@ -1,9 +1,9 @@
 //! Old transcripts go to the storage of blobs (`SIDETONE_ARCHIVE_DAYS`), and nothing reads differently.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use sidetone::sandbox::memory;
+use sidetone::sandbox::{MemoryBlobs, memory};
 use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
@@ -201,7 +201,9 @@ fn a_late_analysis_reads_what_was_archived() {
 /// A blob that cannot be written is reported, and keeps nothing else of the sweep waiting.
 #[test]
 fn a_full_storage_of_blobs_is_in_the_way_of_nothing_else() {
-    let world = World::over_all(Arc::new(memory()), Arc::new(Full), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let full: Arc<Full> = Arc::default();
+    full.refuse(&[""]);
+    let world = World::over_all(Arc::new(memory()), full, &[("SIDETONE_ARCHIVE_DAYS", "1")]);
     let call_id = long_call(&world, 30);
     pass(&world, 3 * DAY_MS);
     let failed = wait(world.direct_access().sweep()).unwrap_err();
@@ -210,23 +212,59 @@ fn a_full_storage_of_blobs_is_in_the_way_of_nothing_else() {
     world.get(format!("/calls/{call_id}")).ok();
 }
 
-struct Full;
+#[test]
+fn workspaces_that_cannot_be_archived_are_in_nobodys_way() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let [one, two, well] = [(); 3].map(|()| world.other());
+    [&one, &two, &well].map(|world| long_call(world, 30));
+    full.refuse(&[one.workspace_id().as_str(), two.workspace_id().as_str()]);
+    // It comes last.
+    world.write(vec![sql!(
+        "UPDATE workspaces SET archived_until = 1 WHERE id = :id",
+        id = &well.workspace_id()
+    )]);
+    pass(&world, 3 * DAY_MS);
+    let failed = wait(world.direct_access().sweep()).unwrap_err();
+    assert!(format!("{failed:?}").contains("no room"), "{failed:?}");
+    assert_eq!(transcripts(&well), (0, 1));
+    full.refuse(&[]);
+    pass(&world, DAY_MS);
+    sweep(&world);
+    assert_eq!((transcripts(&one), transcripts(&two)), ((0, 1), (0, 1)));
+}
+
+/// Blobs that refuse keys with one of these texts.
+#[derive(Default)]
+struct Full {
+    memory: MemoryBlobs,
+    refused: Mutex<Vec<String>>,
+}
+
+impl Full {
+    fn refuse(&self, texts: &[&str]) {
+        *self.refused.lock().unwrap() = texts.iter().map(|text| (*text).to_owned()).collect();
+    }
+}
 
 impl Blobs for Full {
-    fn put(&self, _: &BlobKey, _: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        Box::pin(async { Err(BlobError("no room".to_owned())) })
+    fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
+        if self.refused.lock().unwrap().iter().any(|text| key.as_str().contains(text)) {
+            return Box::pin(async { Err(BlobError("no room".to_owned())) });
+        }
+        self.memory.put(key, bytes)
     }
 
-    fn size(&self, _: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
-        Box::pin(async { Ok(None) })
+    fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
+        self.memory.size(key)
     }
 
-    fn get(&self, _: &BlobKey, _: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
-        Box::pin(async { Ok(None) })
+    fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
+        self.memory.get(key, range)
     }
 
-    fn delete(&self, _: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        Box::pin(async { Ok(()) })
+    fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
+        self.memory.delete(key)
     }
 }
 

@@ -531,7 +531,7 @@ fn the_test_of_a_tool_says_why_there_is_no_answer() {
     let world = World::new();
     let mut visitor = Visitor::signed_in(&world, &address("unreached"));
     let api = visitor.api(&world);
-    let tool = json!({"name": "book", "url": "https://nowhere.invalid/book", "timeout_ms": 1000});
+    let tool = json!({"name": "book", "url": "https://nowhere.invalid/book", "timeout_ms": 30_000});
     let id = api.post("/tools", tool).created()["id"].as_str().unwrap().to_owned();
     let page = text(&visitor.act(
         "test_tool",

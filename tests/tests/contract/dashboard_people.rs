@@ -356,7 +356,7 @@ fn without_mail_the_pages_say_what_to_hand_over() {
     let mut admin = Visitor::signed_in(&world, &address("mailless"));
     let page = text(&admin.get(PEOPLE));
     assert!(page.contains("No mail is set up here") && page.contains("server's log"), "{page}");
-    let guest = address("guest");
+    let guest = address("mailless-guest");
     let fields = [("email", guest.as_str()), ("role", "member")];
     let first = text(&admin.act("invite_person", PEOPLE, &fields));
     let notice = |page: &str| {

@@ -1,10 +1,13 @@
 //! Runs and calls that are deleted by a filter.
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::limits::{CALLS_DELETED_AT_ONCE, RETENTION_CALLS_MAX};
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::write;
 use sidetone_engine::storage::jobs::JobKind;
+use sidetone_tests::meanwhile::Meanwhile;
 use sidetone_tests::{World, example};
 
 const RUNS: &str = "/simulations/runs";
@@ -30,6 +33,23 @@ fn snapshots(world: &World) -> i64 {
     );
     let [rows] = block_on(world.direct_access().read([count])).unwrap();
     rows.first().unwrap().integer("count").unwrap()
+}
+
+#[test]
+fn a_run_that_no_longer_matches_stays() {
+    let database = Arc::new(Meanwhile::default());
+    let world = World::over(database.clone());
+    let body = json!({"assistant_id": world.simulation()["assistant_id"], "repeat": 3});
+    world.post("/simulations/runs/batch", body).created();
+    for query in ["status=queued", "passed=null"] {
+        world.write(vec![sql!("UPDATE runs SET status = 'queued', passed = NULL, completed_at = NULL")]);
+        let complete = "UPDATE runs SET status = 'completed', passed = 1, completed_at = created_at";
+        database.before("DELETE FROM runs", vec![sql!(complete)]);
+        let deleted = world.delete(format!("{RUNS}?{query}")).ok();
+        assert_eq!((&deleted["deleted"], database.has_happened()), (&json!(0), true), "{query}");
+        assert_eq!(total(&world, &format!("{RUNS}?status=completed")), 3, "{query}");
+    }
+    assert_eq!(world.delete(format!("{RUNS}?status=completed")).ok()["deleted"], 3);
 }
 
 #[test]

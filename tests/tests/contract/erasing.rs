@@ -128,10 +128,16 @@ fn events_of_an_earlier_version_go_with_their_call_too() {
         announce(&world, EventKind::CallEnded, &world.get(format!("/calls/{}", call.id)).ok().json);
         assert_eq!(rows_with(&world, &word), 3, "a transcript, its words, and an event");
         // An earlier version did not store which call it is about.
-        world.write(vec![sql!("UPDATE events SET call_id = NULL")]);
+        world.write(vec![sql!(
+            "UPDATE events SET call_id = NULL WHERE workspace_id = :workspace_id",
+            workspace_id = &world.workspace_id()
+        )]);
         if reads_first {
             sweep(&world);
-            let unread = sql!("SELECT 1 AS one FROM events WHERE call_id IS NULL");
+            let unread = sql!(
+                "SELECT 1 AS one FROM events WHERE call_id IS NULL AND workspace_id = :workspace_id",
+                workspace_id = &world.workspace_id()
+            );
             assert!(wait(world.direct_access().ports().database.read(vec![unread])).unwrap()[0].is_empty());
         }
         assert_eq!(world.delete(format!("/calls/{}", call.id)).status, 204);
@@ -213,22 +219,44 @@ fn deliveries_of_a_deleted_call_are_dropped_or_keep_no_text() {
 }
 
 #[test]
+#[cfg_attr(test_host = "worker", ignore = "looks into storage")]
+fn what_runs_were_started_with_goes_with_their_calls_though_one_failed() {
+    let world = World::new();
+    let (word, path) = (marker(), format!("/simulations/{}/runs", world.simulation().id));
+    let runs = [7, 8].map(|seed| {
+        world.settle(&world.create(&path, json!({"seed": seed, "variables": {"name": word}})).id)
+    });
+    world.write(vec![sql!(
+        "UPDATE runs SET status = 'error', passed = NULL WHERE id = :id",
+        id = runs[0]["id"].as_str().unwrap()
+    )]);
+    for run in &runs {
+        world.delete(format!("/calls/{}", run["call_id"].as_str().unwrap())).empty();
+    }
+    let kept = sql!(
+        "SELECT COUNT(*) AS kept FROM snapshots WHERE workspace_id = :workspace_id AND instr(content, :word)",
+        workspace_id = &world.workspace_id(),
+        word = word.as_str()
+    );
+    let rows = wait(world.direct_access().ports().database.read(vec![kept])).unwrap();
+    assert_eq!(rows[0].first().unwrap().integer("kept").unwrap(), 0);
+}
+
+#[test]
 #[cfg_attr(not(test_host = "native"), ignore = "reads the binary's files")]
 fn the_files_of_the_database_contain_nothing_of_a_deleted_call() {
     let world = World::new();
     let folder = world.native().unwrap().data();
     let word = marker();
+    // Another process reads them: closing a file of the database ends the locks that SQLite has on it in this one.
     let in_files = || {
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            // The log is being written; what is read of it is a moment of it.
-            let text = std::fs::read(&path).unwrap_or_default().to_ascii_lowercase();
-            if text.windows(word.len()).any(|bytes| bytes == word.as_bytes()) {
-                found.push(path);
-            }
-        }
-        found
+        let found = std::process::Command::new("grep")
+            .args(["-rilaF", "--", word.as_str()])
+            .arg(folder)
+            .env("LC_ALL", "C")
+            .output()
+            .expect("grep runs");
+        String::from_utf8_lossy(&found.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let call = call_saying(&world, &word);
     let document = world.create("/knowledge", json!({"name": "Note", "content": format!("About {word}.")}));

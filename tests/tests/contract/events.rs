@@ -1,5 +1,6 @@
 //! `GET /events`: what happened, whether a webhook was told or not.
 use serde_json::{Value, json};
+use sidetone_engine::sql;
 use sidetone_tests::{Created, World};
 
 use super::deliveries::test as test_webhook;
@@ -168,4 +169,24 @@ fn the_events_of_a_run_go_with_it() {
     world.delete(format!("/calls/{call}")).empty();
     assert_eq!(of_runs(), Vec::<Value>::new(), "it tells about the call, too");
     assert!(!all(&world, "type=call.ended").iter().any(|event| event["data"]["call"]["id"] == json!(call)));
+}
+
+#[test]
+fn an_event_that_went_with_its_run_cannot_be_sent_again() {
+    let world = World::new();
+    let webhook = json!({"url": "https://receiver.example/", "events": ["simulation.run.completed"]});
+    let webhook = world.create("/webhooks", webhook).id;
+    let (run, _) = settled_run(&world);
+    let list = format!("/webhooks/{webhook}/deliveries");
+    let id = world.get(&list).ok()["deliveries"][0]["id"].as_str().unwrap().to_owned();
+    // As after an attempt.
+    world.write(vec![sql!(
+        "UPDATE deliveries SET attempts = 1 WHERE workspace_id = :workspace_id",
+        workspace_id = &world.workspace_id()
+    )]);
+    world.delete(format!("/simulations/runs/{}", run["id"].as_str().unwrap())).empty();
+    let refusal = world.post(format!("{list}/{id}/redeliver"), json!({})).refused("not_found");
+    let message = refusal["error"]["message"].as_str().unwrap();
+    assert!(message.contains("call or run"), "{message}");
+    world.get(format!("/calls/{}", run["call_id"].as_str().unwrap())).ok();
 }

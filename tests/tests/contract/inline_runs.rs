@@ -269,3 +269,27 @@ fn over_mcp_it_needs_a_confirmation() {
     let started = world.tool("start_inline_simulation", json!({"data": data, "confirm": true})).ok();
     world.settle(started.json["runs"][0]["id"].as_str().unwrap());
 }
+
+#[test]
+fn an_assistant_too_large_to_run_is_named_as_it_was_given() {
+    let world = World::new();
+    let parameters = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "description": "x".repeat(30_000)}},
+    });
+    let tools: Vec<String> = (0..64)
+        .map(|n| {
+            let tool =
+                json!({"name": format!("t{n}"), "url": "https://example.com/", "parameters": parameters});
+            world.create("/tools", tool).id
+        })
+        .collect();
+    let id = world.assistant().id;
+    world.put(format!("/assistants/{id}/tools"), json!({"tool_ids": tools})).ok();
+    let mut body = json!({"assistant_id": id, "persona": {"system_prompt": "Brief."},
+        "scenario": {"instructions": "Ask."}});
+    let path = "/simulations/runs/inline";
+    world.post(path, body.clone()).refused("validation_failed").naming(&["assistant_id"]);
+    body["assistant"] = json!({"first_message": "Hi"});
+    world.post(path, body).refused("validation_failed").naming(&["assistant"]);
+}

@@ -1,7 +1,11 @@
 //! Number bindings: a number belongs to one workspace.
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::json;
+use sidetone_engine::sql;
 use sidetone_tests::World;
+use sidetone_tests::meanwhile::Meanwhile;
 
 #[test]
 fn bind_change_and_unbind_a_number() {
@@ -169,4 +173,20 @@ fn of_two_concurrent_bindings_of_a_number_one_succeeds() {
     });
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
     assert!(statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
+}
+
+#[test]
+fn metadata_that_is_left_out_is_kept_as_it_is_now() {
+    let database = Arc::new(Meanwhile::default());
+    let world = World::over(database.clone());
+    let (first, second) = (world.assistant().id, world.assistant().id);
+    let path = "/numbers/+14155550177";
+    world.put(path, json!({"assistant_id": first, "provider": "twilio", "metadata": {"a": "1"}})).ok();
+    let change = r#"UPDATE numbers SET metadata = '{"a":"2"}'"#;
+    database.before("INSERT INTO numbers", vec![sql!(change)]);
+    let moved = world.put(path, json!({"assistant_id": second, "provider": "twilio"})).ok();
+    assert!(database.has_happened());
+    assert_eq!(moved["metadata"], json!({"a": "2"}));
+    let read = world.get(path).ok();
+    assert_eq!((&read["metadata"], &read["assistant_id"]), (&json!({"a": "2"}), &json!(second)));
 }

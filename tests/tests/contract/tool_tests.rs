@@ -10,7 +10,7 @@ const SOON: Duration = Duration::from_secs(30);
 fn tool(world: &World, url: &str, method: &str) -> Created {
     world.create(
         "/tools",
-        json!({"name": "find_slot", "url": url, "method": method, "timeout_ms": 300, "parameters": {
+        json!({"name": "find_slot", "url": url, "method": method, "timeout_ms": 20_000, "parameters": {
             "type": "object", "properties": {"day": {"type": "string"}, "party": {"type": "integer"}},
             "required": ["day"]}}),
     )
@@ -86,6 +86,7 @@ fn an_endpoint_that_fails_is_a_result() {
         (&failed["response"]["status"], &failed["error"]),
         (&json!(503), &json!("the tool answered HTTP 503"))
     );
+    world.patch(format!("/tools/{}", made.id), json!({"timeout_ms": 300})).ok();
     receiver.set(ReceiverBehaviour::Hang);
     let hung = test();
     assert_eq!(

@@ -30,7 +30,7 @@ use sidetone_tests::process::{Folder, bootstrap_key};
 /// Batches of a job runner for a run with two tool calls: claim, two extensions, finish.
 const STEPS: usize = 4;
 /// How long to wait for the end of a run after its hint.
-const RUN_MS: u64 = 10_000;
+const RUN_MS: u64 = 60_000;
 /// The delay of a slow tool: longer than a run of the cron.
 const SLOW_MS: u64 = 2_000;
 /// After this time, the lease of a run that waits for a tool has expired.

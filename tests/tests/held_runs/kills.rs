@@ -43,7 +43,7 @@ fn a_killed_conversation_ends_with_what_was_heard() {
     let mut client = server.connect(&key);
     let started = Instant::now();
     let run = finished(|| client.expect(200, "GET", &format!("/simulations/runs/{run}"), None));
-    assert!(started.elapsed() < Duration::from_secs(10), "it is not held again");
+    assert!(started.elapsed() < Duration::from_secs(60), "it is not held again");
     assert_eq!((&run["status"], &run["error"]["code"]), (&json!("error"), &json!("interrupted")), "{run:#}");
     let call = &run["call"];
     assert_eq!((&call["ended_reason"], &call["fault"]), (&json!("aborted"), &json!("platform")), "{call}");

@@ -279,7 +279,7 @@ fn a_server_that_hangs_takes_ten_seconds_and_no_more() {
         &["doctor", "--json"],
     );
     let took = started.elapsed();
-    assert!(took < Duration::from_secs(13), "both at once: {took:?}");
+    assert!(took < Duration::from_secs(17), "both at once: {took:?}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(text.matches("it did not answer in time").count(), 2, "{text}");
 }

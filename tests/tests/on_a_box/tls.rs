@@ -219,11 +219,11 @@ fn slow_handshakes_keep_nobody_out() {
     // 24 KiB for each are more than 8/9 of 36 MiB: the last were closed at once.
     let last = strangers.last_mut().unwrap();
     while !is_closed(last) {
-        assert!(opened.elapsed() < Duration::from_secs(5), "one address has all the memory of handshakes");
+        assert!(opened.elapsed() < Duration::from_secs(9), "one address has all the memory of handshakes");
     }
     let mut honest = BufReader::new(secure(address, &cert, &[]).unwrap());
     assert_eq!(get(&mut honest, "/assistants", &key), 200);
-    std::thread::sleep(Duration::from_secs(12).saturating_sub(opened.elapsed()));
+    std::thread::sleep(Duration::from_secs(20).saturating_sub(opened.elapsed()));
     let closed = strangers.iter_mut().filter_map(|stream| is_closed(stream).then_some(())).count();
     assert_eq!(closed, strangers.len(), "a handshake has 10 s");
     assert_eq!(get(&mut honest, "/assistants", &key), 200);

@@ -12,7 +12,7 @@ use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Created, Reply, World};
 
 /// How long to wait for an expected event.
-pub const TIMEOUT_MS: u64 = 20_000;
+pub const TIMEOUT_MS: u64 = 60_000;
 /// How long to wait for an unexpected event.
 pub const MOMENT_MS: u64 = 700;
 /// The assistant's first message.

@@ -237,7 +237,7 @@ fn the_answer_is_ready_when_flux_ends_the_turn() {
     assert!(turn["model_first_ms"].as_i64() >= turn["transcript_ms"].as_i64(), "held back: {turn}");
     // It was asked 300 ms after the last sound, and the turn ended after 700.
     let waited_ms = turn["model_first_ms"].as_i64().unwrap() - turn["transcript_ms"].as_i64().unwrap();
-    assert!(waited_ms <= 100, "it was there: {turn}");
+    assert!(waited_ms <= 400, "it was there: {turn}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The monthly limit with a provider's models: what starts reserves, what does not fit is not asked, what ends gives back.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_engine::base::limits::{INTEGER_MAX, LIVE_LEASE_MS, MODEL_REPLY_TOKENS_MAX};
-use sidetone_tests::{LiveClient, World};
+use sidetone_tests::{LiveClient, World, fakes};
 
 use crate::support::Fixture;
 
@@ -300,9 +300,14 @@ fn an_answer_that_a_hang_up_cuts_off_is_not_free() {
     let fixture = Fixture::new("hangs");
     let world = &fixture.world;
     let mut client = begun(world, &fixture);
-    client.say(&"Tell me everything. ".repeat(100));
-    // The line is on its way to the model before the next message is read.
-    std::thread::sleep(Duration::from_millis(500));
+    let id = &fixture.assistant.id;
+    client.say(&format!("{id} {}", "Tell me everything. ".repeat(100)));
+    let until = Instant::now() + Duration::from_secs(30);
+    let is_asked = || fakes::shared().asked(fakes::KEY).iter().any(|one| one.body.to_string().contains(id));
+    while !is_asked() {
+        assert!(Instant::now() < until, "the model is not asked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     client.send(&json!({"type": "hang_up"}).to_string());
     client.rest();
     let path = format!("/calls?assistant_id={}", fixture.assistant.id);

@@ -28,7 +28,7 @@ impl Fixture {
         let tool_made = world.create(
             "/tools",
             json!({"name": "lookup", "url": tool.url(), "description": "Finds an order.",
-                   "parameters": parameters, "timeout_ms": 1_000}),
+                   "parameters": parameters, "timeout_ms": 20_000}),
         );
         let webhook_made = world.create("/webhooks", json!({"url": webhook.url(), "events": ["*"]}));
         let document =

@@ -1,4 +1,5 @@
 //! Tools that hang, flood, redirect or break: the model and the transcript get an error result.
+use serde_json::json;
 use sidetone_tests::receiver::ReceiverBehaviour;
 
 use crate::support::{Fixture, rows};
@@ -15,6 +16,10 @@ fn a_failing_tool_is_an_error_result_and_the_call_continues() {
     ] {
         let fixture = Fixture::new("tools");
         fixture.tool.set(behaviour.clone());
+        if behaviour == ReceiverBehaviour::Hang {
+            let path = format!("/tools/{}", fixture.tool_made.id);
+            fixture.world.patch(path, json!({"timeout_ms": 1_000})).ok();
+        }
         let run = fixture.run(&["Where is it?"]);
         assert_eq!(run["status"], "completed", "{behaviour:?}: {run:#}");
         let result = rows(&run["call"]["transcript"], "tool_result")[0];

@@ -22,7 +22,7 @@ pub const OPERATION: Operation =
 async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let id: &RunId = &input.id();
     let mut statements = vec![sql!("SELECT status FROM runs WHERE workspace_id = :ws AND id = :id", id = id)];
-    statements.extend(erase(&serde_json::json!([id]).to_string()));
+    statements.extend(erase(&serde_json::json!([id]).to_string(), ""));
     let rows = context.write(statements).await?;
     let row = rows.first().and_then(Rows::first).ok_or_else(|| Error::not_found("run"))?;
     if row.text("status")? == "running" {
@@ -32,20 +32,20 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     Ok(Output::empty())
 }
 
-/// The statements that delete these runs of workspace `:ws`, but those that are running. `ids` is a JSON array. The last one
-/// returns the ids of those that are gone. They are one batch: of each run, either the runner has claimed the job and nothing is
+/// The statements that delete these runs of workspace `:ws`, but those that are running. `ids` is a JSON array; `still` (`AND …`,
+/// of `runs`) is what must be so of a run. The last statement returns the ids of those that are gone. They are one batch: of each run, either the runner has claimed the job and nothing is
 /// deleted, or job and run go.
-pub(super) fn erase(ids: &str) -> Vec<Statement> {
-    const STAYS: &str = "(r.id NOT IN (SELECT value FROM json_each(:ids)) OR r.status = 'running')";
+pub(super) fn erase(ids: &str, still: &str) -> Vec<Statement> {
     // CROSS JOIN: by the listed ids, whatever SQLite knows of the table.
     let gone = |columns: &str| {
         format!(
             "SELECT {columns} FROM json_each(:ids) AS listed CROSS JOIN runs ON runs.id = listed.value
-             WHERE runs.workspace_id = :ws AND runs.status <> 'running'"
+             WHERE runs.workspace_id = :ws AND runs.status <> 'running'{still}"
         )
     };
     let parts = format!("{} UNION {}", gone("runs.assistant_snapshot"), gone("runs.simulation_snapshot"));
-    let [counted, parts, names] = named_snapshots::release(&gone("runs.snapshot"), Some(&parts), STAYS, "1");
+    let stays = format!("r.id NOT IN ({})", gone("runs.id"));
+    let [counted, parts, names] = named_snapshots::release(&gone("runs.snapshot"), Some(&parts), &stays, "1");
     // A deleted run is not read by repeating its start, alone or in a batch.
     let partly = "A run of this start was deleted, and the stored answer with it. Read the others (GET /simulations/runs), or start again with another Idempotency-Key.";
     let responses = [
@@ -68,8 +68,10 @@ pub(super) fn erase(ids: &str) -> Vec<Statement> {
         sql!(parts, ids = ids),
         sql!(names, ids = ids),
         sql!(
-            "DELETE FROM runs WHERE +workspace_id = :ws AND id IN (SELECT value FROM json_each(:ids)) AND +status <> 'running'
-             RETURNING id",
+            format!(
+                "DELETE FROM runs WHERE +workspace_id = :ws AND id IN ({}) RETURNING id",
+                gone("runs.id")
+            ),
             ids = ids
         ),
     ]);

@@ -68,9 +68,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let mut parts = Parts::of(PART);
     found.iter().take(most).try_for_each(|row| parts.add(row))?;
     // Each batch is short, so that others write between them.
-    let mut deleted = 0;
+    let (mut deleted, still) = (0, filter.still());
     for part in parts.lists() {
-        let rows = context.write(delete::erase(&part)).await?;
+        let rows = context.write(delete::erase(&part, &still)).await?;
         deleted += rows.last().map_or(0, |rows: &Rows| rows.values.len());
     }
     Output::ok(&Deleted::of(&trial, deleted, running, more))

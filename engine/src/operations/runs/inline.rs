@@ -216,6 +216,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         given.check_attached(&tools, &documents)?;
     }
     let config = context.services.config();
+    let field = if given.is_some() { ASSISTANT } else { "assistant_id" };
     let assistant = match (assistant_id, given) {
         (None, Some(given)) => {
             let draft = unstored::<Assistant>(ASSISTANT, &given.fields, config)?;
@@ -238,7 +239,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     check_mocks(&assistant, &simulation)?;
     Budget::read(Some(&budget))?.check(spends(mode, &assistant, &simulation, config))?;
     let batch_id: BatchId = context.services.new_id();
-    let stored = snapshot(&assistant, ASSISTANT)?;
+    let stored = snapshot(&assistant, field)?;
     let launch = Launch {
         part: Part::assistant(&stored)?,
         stored,

@@ -60,6 +60,17 @@ impl Filter {
             (if is_narrow { "+passed" } else { "passed" }, self.passed.map(Value::from)),
         ]
     }
+
+    /// ` AND …`: what of the filter may have changed since the runs were found.
+    pub fn still(&self) -> String {
+        let status = self.status.map(|status| format!(" AND runs.status = '{}'", status.as_str()));
+        let passed = self.passed.map(|passed| match passed {
+            Passed::True => " AND runs.passed = 1",
+            Passed::False => " AND runs.passed = 0",
+            Passed::Null => " AND runs.passed IS NULL",
+        });
+        status.unwrap_or_default() + passed.unwrap_or_default()
+    }
 }
 
 crate::words! {

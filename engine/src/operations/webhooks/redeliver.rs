@@ -45,7 +45,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let delivery = Delivery::read(delivery.first().ok_or_else(|| Error::not_found("delivery"))?)?;
     webhook.check_enabled()?;
     if event.is_empty() {
-        let message = "The event of this delivery was deleted with its call, so it cannot be sent again.";
+        let message = "The event of this delivery was deleted with the call or run that it tells about, so it cannot be sent again.";
         return Err(Error::new(Code::NotFound, message).into());
     }
     let now = Timestamp::from_ms(context.now_ms);

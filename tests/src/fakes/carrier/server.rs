@@ -16,7 +16,7 @@ use super::{http, numbers};
 use crate::reply::Reply;
 
 /// How long to wait for an expected request.
-pub(super) const TIMEOUT_MS: u64 = 20_000;
+pub(super) const TIMEOUT_MS: u64 = 60_000;
 /// The delay of a late response.
 const LATE_MS: u64 = 1_500;
 

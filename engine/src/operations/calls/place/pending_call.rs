@@ -17,6 +17,7 @@ use crate::operations::context::Context;
 use crate::operations::operation::Output;
 use crate::ports::HttpError;
 use crate::services::Services;
+use crate::sql;
 use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, CallStatus, Direction, NewCall, Source};
 use crate::storage::events::{self, Subscribers};
@@ -118,7 +119,7 @@ impl PendingCall {
         context: &Context,
         answer: PlacementResult,
     ) -> Result<Output, Fault> {
-        let recorded = match self.record(context, &answer, self.leg.clone()).await {
+        let recorded = match self.record(context, &answer, self.leg.clone(), false).await {
             // A callback was faster.
             Err(Fault::Stale) => self.record_anew(context, &answer).await,
             recorded => recorded,
@@ -143,14 +144,27 @@ impl PendingCall {
     async fn record_anew(&self, context: &Context, answer: &PlacementResult) -> Result<Output, Fault> {
         let load_and_record = || async {
             let leg = Leg::load(&context.services, &self.call.workspace_id, &self.call.id).await?;
-            self.record(context, answer, leg).await
+            // After the leg: whoever deletes the call changes its version.
+            let exists =
+                sql!("SELECT 1 AS one FROM calls WHERE workspace_id = :ws AND id = :id", id = &self.call.id);
+            let [found] = context.services.read([exists.in_workspace(&self.call.workspace_id)]).await?;
+            self.record(context, answer, leg, found.is_empty()).await
         };
         retry_stale(load_and_record).await
     }
 
-    async fn record(&self, context: &Context, answer: &PlacementResult, leg: Leg) -> Result<Output, Fault> {
+    /// `is_deleted`: the call was deleted since it was started.
+    async fn record(
+        &self,
+        context: &Context,
+        answer: &PlacementResult,
+        leg: Leg,
+        is_deleted: bool,
+    ) -> Result<Output, Fault> {
         match answer {
-            PlacementResult::Accepted(carrier_call_id) => self.accepted(context, leg, carrier_call_id).await,
+            PlacementResult::Accepted(carrier_call_id) => {
+                self.accepted(context, leg, carrier_call_id, is_deleted).await
+            }
             PlacementResult::Rejected(rejection) => self.rejected(context, leg, rejection).await,
             PlacementResult::Unknown(why) => self.unknown(context, leg, why).await,
         }
@@ -161,6 +175,7 @@ impl PendingCall {
         context: &Context,
         mut leg: Leg,
         carrier_call_id: &str,
+        is_deleted: bool,
     ) -> Result<Output, Fault> {
         let (workspace_id, id) = (&self.call.workspace_id, &self.call.id);
         leg.placing = Placing::Accepted;
@@ -177,7 +192,9 @@ impl PendingCall {
         }
         let call = NewCall { carrier_call_id: Some(known), ..self.call.clone() };
         let output = Output::created(&Answer::Placed(Box::new(Call::of(&call, None, None)?)))?;
-        context.replace_stored_response(batch, Some(&output)).await?;
+        // What was deleted is not read by repeating its start.
+        let deleted = is_deleted.then(|| Output::failure(&Error::not_found("call")));
+        context.replace_stored_response(batch, deleted.as_ref().or(Some(&output))).await?;
         Ok(output)
     }
 

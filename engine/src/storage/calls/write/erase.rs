@@ -104,7 +104,7 @@ fn forget_runs_values(which: Which<'_>) -> Vec<Statement> {
     let with_variables =
         |column: &str| format!("SELECT {column} FROM runs WHERE {OF_CALLS} AND variables <> '{{}}'");
     let stays = "r.id NOT IN (SELECT simulation_run_id FROM {gone} WHERE simulation_run_id IS NOT NULL)
-         AND NOT (r.status = 'completed' AND r.call_id IS NULL AND r.variables = '{}')";
+         AND NOT (r.status IN ('completed', 'error') AND r.call_id IS NULL AND r.variables = '{}')";
     let released = named_snapshots::release(
         &with_variables("snapshot"),
         Some(&with_variables("simulation_snapshot")),
