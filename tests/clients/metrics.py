@@ -1,5 +1,5 @@
 """Checks the metrics of a running service with Prometheus: promtool reads the page and the alerts, Prometheus scrapes the
-service and answers every query of docs/grafana-dashboard.json and docs/prometheus-alerts.yml. Grafana itself is not run.
+service and answers every query of docs/grafana-dashboard.json and docs/prometheus-alerts.yml. What else is in the dashboard, grafana-dashboard.mjs checks.
 
 Needs SIDETONE_URL, SIDETONE_KEY, SIDETONE_METRICS_TOKEN, and `prometheus` and `promtool` in the PATH."""
 
