@@ -18,7 +18,6 @@ use crate::ports::statement::Statement;
 use crate::ports::{BlobError, BlobKey};
 use crate::sql;
 
-pub use check::CheckedArchives;
 pub(crate) use put_back::{COLUMNS, content};
 pub(crate) use remove::{due, mark_for_removal};
 

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub mod batch;
 pub mod calls;
 pub(crate) mod carrier_tokens;
+pub mod checked;
 pub(crate) mod column;
 pub(crate) mod cost;
 pub(crate) mod deliveries;
