@@ -2,6 +2,7 @@
 pub mod accounts;
 pub mod archives;
 pub(crate) mod audit;
+pub mod backups;
 pub mod batch;
 pub mod calls;
 pub(crate) mod carrier_tokens;
