@@ -1,27 +1,31 @@
 //! The settings that all hosts share, read once at startup. An invalid setting stops the startup with its name.
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::base::api_key::ApiKey;
-use crate::base::hash::sha256_hex;
-use crate::base::limits::{
-    APOLOGY_CHARS_MAX, ARCHIVE_DAYS_MAX, CALLS_AT_ONCE_MAX, INTEGER_MAX, LATE_PERCENT_DEFAULT,
-    MEMORY_MB_DEFAULT, MEMORY_MB_MIN, RUNS_AT_ONCE_MAX,
-};
-use crate::base::setting::{Secret, SettingError};
+use crate::base::limits::ARCHIVE_DAYS_MAX;
+use crate::base::setting::SettingError;
 use crate::carriers::{self, Carriers};
 use crate::models::settings::{self, ModelCatalog, ModelProvider, provider_of};
 use crate::speech::settings::{self as speech_settings, SpeechApi, SpeechCatalog, SpeechProvider, TONE};
 
+use values::{
+    apology, bootstrap_hashes, http_url, late_percent, memory_bytes, metrics_hash, operator_hash, proxies,
+    secret, switch, whole_number,
+};
+
+pub use ceilings::Ceilings;
 pub use mail::{MAIL_FROM, MailRoute, MailSettings, Protection, SMTP_URL, SmtpSettings};
+pub use open_id::OpenIdSettings;
 pub use sign_up::{SIGN_UP, SignUp};
 pub use talking::Talking;
 
+mod ceilings;
 mod mail;
+mod open_id;
 mod sign_up;
 mod talking;
+mod values;
 
 /// Settings that the engine reads; every host uses the same names.
 pub const SETTINGS: &[&str] = &[
@@ -67,11 +71,6 @@ pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
 
 /// What whoever reads the metrics sends.
 const METRICS_TOKEN: &str = "SIDETONE_METRICS_TOKEN";
-/// The shortest such token, in bytes.
-const METRICS_TOKEN_BYTES_MIN: usize = 16;
-
-/// Said on the telephone when the assistant's model fails.
-const DEFAULT_APOLOGY: &str = "I am sorry, I have a technical problem. Please call again later.";
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
 const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY"];
@@ -119,57 +118,6 @@ pub struct Config {
     pub metrics_hash: Option<String>,
     /// What a workspace can have at most, whatever it sets itself.
     pub ceilings: Ceilings,
-}
-
-/// An OpenID provider and our registration there.
-#[derive(Clone)]
-pub struct OpenIdSettings {
-    /// The provider's URL, as it writes it itself.
-    pub issuer: String,
-    /// Our name there.
-    pub client_id: String,
-    /// Our secret there, if it gives us one.
-    pub client_secret: Option<Secret>,
-}
-
-impl OpenIdSettings {
-    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
-        let issuer =
-            get("SIDETONE_GOOGLE_ISSUER").unwrap_or_else(|| "https://accounts.google.com".to_owned());
-        http_url("SIDETONE_GOOGLE_ISSUER", &issuer)?;
-        let client_secret = get("SIDETONE_GOOGLE_CLIENT_SECRET").map(Secret::new);
-        match get("SIDETONE_GOOGLE_CLIENT_ID") {
-            Some(client_id) => Ok(Some(Self { issuer, client_id, client_secret })),
-            None if client_secret.is_some() => Err(SettingError {
-                name: "SIDETONE_GOOGLE_CLIENT_ID",
-                message: "is required with SIDETONE_GOOGLE_CLIENT_SECRET".to_owned(),
-            }),
-            None => Ok(None),
-        }
-    }
-}
-
-/// The operator's limits for each workspace, above those that the workspace sets itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ceilings {
-    /// Costs of a month, in millionths of a US dollar; `None` for no limit.
-    pub monthly_spend_limit_microusd: Option<i64>,
-    /// Concurrent simulation runs.
-    pub runs_at_once: i64,
-    /// Concurrent telephone calls.
-    pub calls_at_once: i64,
-}
-
-impl Ceilings {
-    fn from_settings(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingError> {
-        let number = |name, least, most| whole_number(name, get(name), least, most);
-        let (runs, calls) = (RUNS_AT_ONCE_MAX.cast_signed(), CALLS_AT_ONCE_MAX.cast_signed());
-        Ok(Self {
-            monthly_spend_limit_microusd: number("SIDETONE_MONTHLY_SPEND_LIMIT_MICROUSD", 0, INTEGER_MAX)?,
-            runs_at_once: number("SIDETONE_RUNS_AT_ONCE", 1, runs)?.unwrap_or(runs),
-            calls_at_once: number("SIDETONE_CALLS_AT_ONCE", 1, calls)?.unwrap_or(calls),
-        })
-    }
 }
 
 impl Config {
@@ -306,151 +254,12 @@ fn speech_servers(
     })
 }
 
-fn whole_number(
-    name: &'static str,
-    text: Option<String>,
-    least: i64,
-    most: i64,
-) -> Result<Option<i64>, SettingError> {
-    let read = |text: String| match text.trim().parse::<i64>() {
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
-        _ => Err(SettingError {
-            name,
-            message: format!("must be a whole number from {least} to {most}, not `{text}`"),
-        }),
-    };
-    text.map(read).transpose()
-}
-
-fn apology(text: Option<String>) -> Result<String, SettingError> {
-    let text = text.map_or_else(|| DEFAULT_APOLOGY.to_owned(), |text| text.trim().to_owned());
-    let chars = text.chars().count();
-    if chars > APOLOGY_CHARS_MAX {
-        let message =
-            format!("has {chars} characters, more than {APOLOGY_CHARS_MAX}: it is one short sentence");
-        return Err(SettingError { name: "SIDETONE_APOLOGY", message });
-    }
-    Ok(text)
-}
-
-fn http_url(name: &'static str, text: &str) -> Result<String, SettingError> {
-    // A URL may have a password in it.
-    let shown = if text.contains('@') { "it" } else { &format!("`{text}`") };
-    let wrong =
-        || SettingError { name, message: format!("{shown} is not a URL such as https://voice.example.com") };
-    let url = url::Url::parse(text).map_err(|_| wrong())?;
-    if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || !url.has_host() {
-        return Err(wrong());
-    }
-    Ok(text.trim_end_matches('/').to_owned())
-}
-
-fn secret(text: &str) -> Result<String, SettingError> {
-    const SECRET_BYTES_MIN: usize = 16;
-    if text.len() < SECRET_BYTES_MIN {
-        return Err(SettingError {
-            name: "SIDETONE_SECRET",
-            message: format!("must have at least {SECRET_BYTES_MIN} random bytes"),
-        });
-    }
-    Ok(text.to_owned())
-}
-
-fn bootstrap_hashes(list: Option<String>) -> Result<Vec<String>, SettingError> {
-    list.unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .enumerate()
-        .map(|(n, text)| match ApiKey::parse(text) {
-            Some(key) => Ok(key.sha256_hex()),
-            None => Err(SettingError {
-                name: "SIDETONE_BOOTSTRAP_KEYS",
-                message: format!(
-                    "entry {} is not an API key (`sidetone_` and 49 characters, the last 6 a checksum)",
-                    n + 1
-                ),
-            }),
-        })
-        .collect()
-}
-
-fn operator_hash(key: Option<String>) -> Result<Option<String>, SettingError> {
-    let Some(text) = key else { return Ok(None) };
-    let message =
-        "is not a key (`sidetone_` and 49 characters, the last 6 a checksum); `sidetone secrets` prints one";
-    let wrong = || SettingError { name: OPERATOR_KEY, message: message.to_owned() };
-    ApiKey::parse(text.trim()).map(|key| Some(key.sha256_hex())).ok_or_else(wrong)
-}
-
-fn metrics_hash(token: Option<String>) -> Result<Option<String>, SettingError> {
-    let Some(token) = token else { return Ok(None) };
-    let token = token.trim();
-    if token.len() < METRICS_TOKEN_BYTES_MIN {
-        let message = format!("needs at least {METRICS_TOKEN_BYTES_MIN} bytes");
-        return Err(SettingError { name: METRICS_TOKEN, message });
-    }
-    Ok(Some(sha256_hex(token.as_bytes())))
-}
-
-fn switch(value: Option<String>) -> Result<bool, SettingError> {
-    match value.as_deref() {
-        None | Some("0" | "false") => Ok(false),
-        Some("1" | "true") => Ok(true),
-        Some(other) => Err(SettingError {
-            name: "SIDETONE_ALLOW_PRIVATE_TARGETS",
-            message: format!("must be 1 or 0, not `{other}`"),
-        }),
-    }
-}
-
-fn memory_bytes(value: Option<String>) -> Result<u64, SettingError> {
-    let Some(text) = value else { return Ok(MEMORY_MB_DEFAULT * 1024 * 1024) };
-    let megabytes = text.trim().parse::<u64>().ok().filter(|megabytes| *megabytes >= MEMORY_MB_MIN);
-    let bytes = megabytes.and_then(|megabytes| megabytes.checked_mul(1024 * 1024));
-    bytes.ok_or_else(|| SettingError {
-        name: "SIDETONE_MEMORY_MB",
-        message: format!("must be a whole number of megabytes, at least {MEMORY_MB_MIN}, not `{text}`"),
-    })
-}
-
-fn late_percent(value: Option<String>) -> Result<u64, SettingError> {
-    let Some(text) = value else { return Ok(LATE_PERCENT_DEFAULT) };
-    let percent = text.trim().parse::<u64>().ok().filter(|percent| *percent <= 100);
-    let message = || format!("must be a whole number from 0 to 100, not `{text}`");
-    percent.ok_or_else(|| SettingError { name: LATE_PERCENT, message: message() })
-}
-
-/// Addresses and networks (`10.0.0.0/8`).
-fn proxies(list: Option<String>) -> Result<Vec<IpNet>, SettingError> {
-    list.unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .map(|text| {
-            network(text).ok_or_else(|| SettingError {
-                name: "SIDETONE_TRUSTED_PROXIES",
-                message: format!(
-                    "`{text}` is not an IP address such as 10.0.0.7 or a network such as 10.0.0.0/8; names of hosts are not \
-                     looked up"
-                ),
-            })
-        })
-        .collect()
-}
-
-fn network(text: &str) -> Option<IpNet> {
-    match text.split_once('/') {
-        Some((address, bits)) => IpNet::new(address.parse().ok()?, bits.parse().ok()?).ok(),
-        None => text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::base::limits::APOLOGY_CHARS_MAX;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Config, SettingError> {
         let map: BTreeMap<_, _> = pairs.iter().copied().collect();

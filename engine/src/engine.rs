@@ -33,10 +33,9 @@ use crate::jobs::{Invocation, QueueWorker};
 use crate::live::telephony;
 use crate::ports::{HttpError, HttpReply, JobQueue, Ports};
 use crate::services::Services;
-use crate::storage::archives::CheckedArchives;
+use crate::storage::checked::Checked;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
-use crate::storage::recordings::CheckedRecordings;
 use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::storage::workspaces::{ListedKey, ListedWorkspace, Part};
@@ -135,13 +134,13 @@ impl Engine {
     }
 
     /// Compares the next recordings with the storage of blobs, `after` the id that the last answer ends with; `""` at first.
-    pub async fn check_recordings(&self, after: &str) -> Result<CheckedRecordings, Fault> {
+    pub async fn check_recordings(&self, after: &str) -> Result<Checked<String>, Fault> {
         self.services().check_recordings(after).await
     }
 
     /// Compares the next archived transcripts with the storage of blobs, `after` the place that the last answer ends with; 0 at
     /// first.
-    pub async fn check_archives(&self, after: i64) -> Result<CheckedArchives, Fault> {
+    pub async fn check_archives(&self, after: i64) -> Result<Checked<i64>, Fault> {
         self.services().check_archives(after).await
     }
 

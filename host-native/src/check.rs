@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use sidetone_engine::engine::Engine;
+use sidetone_engine::storage::checked::Checked;
+use sidetone_engine::storage::fault::Fault;
 
 use crate::backup::verify;
 use crate::data::DataFolder;
@@ -30,24 +32,18 @@ pub async fn check(engine: &Engine, data: &DataFolder, secret: Option<&str>) -> 
         )),
         Err(error) => report.problems.push(error.to_string()),
     }
-    let mut after = Some(String::new());
-    let (mut recordings, mut problems) = (0, Vec::new());
-    while let Some(place) = after.take() {
-        match engine.check_recordings(&place).await {
-            Ok(part) => {
-                recordings += part.recordings;
-                problems.extend(part.problems);
-                after = part.next;
-            }
-            Err(fault) => problems.push(format!("the recordings cannot be listed: {fault:?}")),
-        }
-    }
+    let (recordings, problems) =
+        compared("recordings", async |after: String| engine.check_recordings(&after).await).await;
     if problems.is_empty() {
         report.good.push(format!("all {recordings} recordings are there, in full"));
     }
-    shorten(&mut problems, "recordings");
     report.problems.extend(problems);
-    transcripts(engine, &mut report).await;
+    let (transcripts, problems) =
+        compared("archived transcripts", async |after| engine.check_archives(after).await).await;
+    if problems.is_empty() && transcripts > 0 {
+        report.good.push(format!("all {transcripts} archived transcripts are there, in full"));
+    }
+    report.problems.extend(problems);
     match strangers(data.path()) {
         Ok(names) if names.is_empty() => report.good.push("every file belongs to the service".to_owned()),
         Ok(mut names) => {
@@ -59,25 +55,24 @@ pub async fn check(engine: &Engine, data: &DataFolder, secret: Option<&str>) -> 
     report
 }
 
-/// Compares archived transcripts with their files.
-async fn transcripts(engine: &Engine, report: &mut Report) {
-    let mut after = Some(0);
-    let (mut transcripts, mut problems) = (0, Vec::new());
+/// How many of these were compared with their files, part after part, and what is wrong with them.
+async fn compared<Place: Default>(
+    what: &str,
+    next: impl AsyncFn(Place) -> Result<Checked<Place>, Fault>,
+) -> (u64, Vec<String>) {
+    let (mut compared, mut problems, mut after) = (0, Vec::new(), Some(Place::default()));
     while let Some(place) = after.take() {
-        match engine.check_archives(place).await {
+        match next(place).await {
             Ok(part) => {
-                transcripts += part.transcripts;
+                compared += part.compared;
                 problems.extend(part.problems);
                 after = part.next;
             }
-            Err(fault) => problems.push(format!("the archived transcripts cannot be listed: {fault:?}")),
+            Err(fault) => problems.push(format!("the {what} cannot be listed: {fault:?}")),
         }
     }
-    if problems.is_empty() && transcripts > 0 {
-        report.good.push(format!("all {transcripts} archived transcripts are there, in full"));
-    }
-    shorten(&mut problems, "archived transcripts");
-    report.problems.extend(problems);
+    shorten(&mut problems, what);
+    (compared, problems)
 }
 
 fn shorten(problems: &mut Vec<String>, what: &str) {

@@ -28,6 +28,10 @@ const REQUEST_SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 const ANSWER_SECONDS: [f64; 11] = [0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0];
 /// Of the time that a transaction takes.
 const COMMIT_SECONDS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0];
+/// Of the time from an event until its webhook has got it: as tight as a receiver that is there can be, and as wide as the
+/// pauses between attempts (5 s, 5 min, 30 min, 2 h, … 10 h).
+const DELIVERY_LAG_SECONDS: [f64; 13] =
+    [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0];
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type Seconds = Gauge<f64, AtomicU64>;
@@ -78,6 +82,7 @@ pub struct Metrics {
     answer_seconds: Histograms<PartyLabels>,
     commit_seconds: Histogram,
     written_batches: Counter,
+    delivery_lag: Histogram,
     timers: Counter,
     late_timers: Counter,
     /// Read anew for each page.
@@ -143,6 +148,13 @@ impl Default for Metrics {
             "Batches of changes in these transactions",
             written_batches.clone(),
         );
+        let delivery_lag = Histogram::new(DELIVERY_LAG_SECONDS);
+        service.register_with_unit(
+            "delivery_lag",
+            "From an event until its webhook has got it, at the first 2xx",
+            Unit::Seconds,
+            delivery_lag.clone(),
+        );
         let timers = Counter::default();
         service.register("timers", "Timers that tell how late the audio of calls is", timers.clone());
         let late_timers = Counter::default();
@@ -158,6 +170,7 @@ impl Default for Metrics {
             answer_seconds,
             commit_seconds,
             written_batches,
+            delivery_lag,
             timers,
             late_timers,
             gauges,
@@ -190,6 +203,11 @@ impl Metrics {
     pub fn committed(&self, batches: usize, took: Duration) {
         self.commit_seconds.observe(took.as_secs_f64());
         self.written_batches.inc_by(u64::try_from(batches).unwrap_or_default());
+    }
+
+    /// A webhook has got an event, so long after it.
+    pub fn delivered(&self, lag_ms: i64) {
+        self.delivery_lag.observe(lag_ms as f64 / 1e3);
     }
 
     /// A timer ended so late.

@@ -1,5 +1,5 @@
 """Checks the metrics of a running service with Prometheus: promtool reads the page and the alerts, Prometheus scrapes the
-service and answers every query of docs/grafana-dashboard.json and docs/prometheus-alerts.yml. Grafana itself is not run.
+service and answers every query of docs/grafana-dashboard.json and docs/prometheus-alerts.yml. What else is in the dashboard, grafana-dashboard.mjs checks.
 
 Needs SIDETONE_URL, SIDETONE_KEY, SIDETONE_METRICS_TOKEN, and `prometheus` and `promtool` in the PATH."""
 
@@ -46,13 +46,17 @@ def fetch(url, token=None, body=None, accept="*/*"):
 
 
 def use_the_service():
-    """Something of everything that is counted: requests, transactions, a tool that answers and one that fails."""
+    """Something of everything that is counted: requests, transactions, a tool that answers and one that fails, an event that
+    a webhook gets."""
     tools = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tool)
     threading.Thread(target=tools.serve_forever, daemon=True).start()
     for name in ("works", "fails"):
         tool = {"name": name, "url": f"http://127.0.0.1:{tools.server_port}/{name}"}
         made = json.loads(fetch(f"{URL}/tools", KEY, tool))
         fetch(f"{URL}/tools/{made['id']}/test", KEY, {"arguments": {}})
+    hook = {"url": f"http://127.0.0.1:{tools.server_port}/events", "events": ["*"]}
+    hook = json.loads(fetch(f"{URL}/webhooks", KEY, hook))
+    fetch(f"{URL}/webhooks/{hook['id']}/test", KEY, {})
 
 
 def checked(program, *arguments, text=None):
@@ -140,6 +144,8 @@ def main():
                 assert not unknown, f"{what}: no metric {unknown}"
                 assert answer["result"] or not is_shown, f"{what}: nothing is shown: {query}"
                 asked += 1
+            delivered = prometheus.ask("query", query="sidetone_delivery_lag_seconds_count")["result"]
+            assert [one["value"][1] for one in delivered] == ["1"], f"one event was delivered: {delivered}"
             rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
             broken = [rule for rule in rules if rule["health"] == "err"]
             assert rules and not broken, broken

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sidetone_tests::process::{Folder, Server, bootstrap_key};
+use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 /// Status, head and body of `GET /metrics`.
 fn metrics(address: SocketAddr, headers: &str) -> (u16, String, String) {
@@ -105,6 +106,50 @@ fn what_failed_outside_is_logged_and_counted() {
     for secret in [workspace.as_str().expect("an id"), tool.as_str().expect("an id"), &nobody.to_string()] {
         assert!(!page.contains(secret), "{secret} is a label\n{page}");
     }
+    assert!(server.stop().success());
+}
+
+#[test]
+fn how_late_a_webhook_gets_an_event_is_measured_once() {
+    let (folder, key) = (Folder::new(), bootstrap_key(1));
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1")];
+    let server = Server::start(&folder.path().join("data"), &settings);
+    let mut client = server.connect(&key);
+    let receiver = Receiver::start(ReceiverBehaviour::Status(500));
+    let hook = json!({"url": receiver.url(), "events": ["*"]});
+    let hook = client.expect(201, "POST", "/webhooks", Some(&hook))["id"].clone();
+    let deliveries = format!("/webhooks/{}/deliveries", hook.as_str().expect("an id"));
+    client.expect(201, "POST", &deliveries.replace("deliveries", "test"), None);
+    let mut attempts = |least: i64| {
+        soon("an attempt", || {
+            let delivery = client.expect(200, "GET", &deliveries, None)["items"][0].clone();
+            (delivery["attempts"].as_i64() >= Some(least)).then_some(delivery)
+        })
+    };
+    let lag = || {
+        let page = metrics(server.address(), "").2;
+        let value = |name: &str| -> Option<f64> {
+            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        };
+        value("sidetone_delivery_lag_seconds_count")
+            .zip(value("sidetone_delivery_lag_seconds_sum"))
+            .expect("a lag")
+    };
+    let failed = attempts(1);
+    assert_eq!((failed["last_status"].as_i64(), lag()), (Some(500), (0.0, 0.0)), "it has not got it yet");
+
+    receiver.set(ReceiverBehaviour::Status(204));
+    let again = format!("{deliveries}/{}/redeliver", failed["id"].as_str().expect("an id"));
+    let mut other = server.connect(&key);
+    other.expect(201, "POST", &again, None);
+    attempts(2);
+    let (count, sum) = soon("the lag", || Some(lag()).filter(|(count, _)| *count > 0.0));
+    assert!(count == 1.0 && sum > 0.0 && sum < 60.0, "from the event on: {sum} s");
+
+    other.expect(201, "POST", &again, None);
+    attempts(3);
+    std::thread::sleep(Duration::from_millis(1_200));
+    assert_eq!(lag(), (count, sum), "whoever asks for it again had it already");
     assert!(server.stop().success());
 }
 

@@ -30,4 +30,5 @@ pub mod tool_parameters;
 pub mod values;
 pub(crate) mod whole_number;
 pub(crate) mod words;
+pub mod xml;
 pub(crate) mod yielding;

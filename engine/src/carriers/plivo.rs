@@ -25,6 +25,7 @@ use super::report::{CarrierEvent, DialEnd, IncomingCall, Refusal};
 use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::phone::E164;
 use crate::base::setting::{Secret, SettingError};
+use crate::base::xml;
 use crate::carriers::CarrierName;
 use crate::ports::HttpReply;
 
@@ -145,7 +146,7 @@ impl Carrier for Plivo {
     fn answer(&self, call: &Connect<'_>) -> Reply {
         document(&format!(
             r#"<Stream bidirectional="true" keepCallAlive="true" contentType="audio/x-mulaw;rate=8000">{}</Stream>"#,
-            shared::xml(call.media_url)
+            xml::escaped(call.media_url)
         ))
     }
 
@@ -178,7 +179,7 @@ impl Carrier for Plivo {
 
     fn transferring(&self, dial: &Dial<'_>) -> Reply {
         let Dial { to, caller_id, ring_seconds, max_seconds, status_url, back_url } = dial;
-        let [status_url, back_url] = [*status_url, *back_url].map(shared::xml);
+        let [status_url, back_url] = [*status_url, *back_url].map(xml::escaped);
         let caller_id =
             caller_id.map(|number| format!(r#" callerId="{}""#, digits(number))).unwrap_or_default();
         document(&format!(

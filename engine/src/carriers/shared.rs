@@ -1,4 +1,4 @@
-//! Helpers shared by the carriers: signatures, forms, XML, audio in text messages.
+//! Helpers shared by the carriers: signatures, forms, audio in text messages.
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -33,24 +33,6 @@ pub fn constant_time_eq(ours: &str, theirs: &str) -> bool {
 /// A form body of percent-encoded pairs.
 pub fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
-}
-
-/// Escapes text for XML attributes and content.
-pub fn xml(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            // XML 1.0 does not allow these characters at all.
-            c if c < ' ' && !matches!(c, '\t' | '\n' | '\r') => {}
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Adds `+` to a number without one; other texts (SIP addresses, `anonymous`) stay. `None` for an empty text.

@@ -23,6 +23,7 @@ use super::order::{Authorization, Order, Outgoing, Placed, Rejection};
 use super::report::{CarrierEvent, DialEnd, IncomingCall, Refusal};
 use super::{Carrier, Connect, Dial, Ending, Reply, Transfer, shared};
 use crate::base::setting::{Secret, SettingError};
+use crate::base::xml;
 use crate::carriers::CarrierName;
 use crate::conversation::VoicemailAction;
 use crate::ports::HttpReply;
@@ -173,7 +174,7 @@ impl Carrier for Twilio {
     fn transfer(&self, call: &Transfer<'_>) -> Outgoing {
         let Dial { to, caller_id, ring_seconds, max_seconds, status_url, back_url } = call.dial();
         let caller_id = caller_id.map(|number| format!(r#" callerId="{number}""#)).unwrap_or_default();
-        let [status_url, back_url] = [status_url, back_url].map(shared::xml);
+        let [status_url, back_url] = [status_url, back_url].map(xml::escaped);
         let number = format!(
             r#"<Number statusCallback="{status_url}" statusCallbackEvent="answered" statusCallbackMethod="POST">{to}</Number>"#
         );
@@ -219,7 +220,7 @@ impl Carrier for Twilio {
 ///
 /// The URL must not have a query: Twilio removes it.
 fn connect(media_url: &str) -> String {
-    response(&format!(r#"<Connect><Stream url="{}"/></Connect>"#, shared::xml(media_url)))
+    response(&format!(r#"<Connect><Stream url="{}"/></Connect>"#, xml::escaped(media_url)))
 }
 
 fn response(verbs: &str) -> String {

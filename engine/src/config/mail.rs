@@ -70,7 +70,7 @@ impl MailSettings {
                 });
             }
             (Some(url), None) => {
-                let url = super::http_url("SIDETONE_MAIL_URL", &url)?;
+                let url = super::values::http_url("SIDETONE_MAIL_URL", &url)?;
                 let api_key = get("SIDETONE_MAIL_API_KEY").map(Secret::new);
                 ("SIDETONE_MAIL_URL", MailRoute::Api { url, api_key })
             }

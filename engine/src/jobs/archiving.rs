@@ -19,16 +19,13 @@ impl Services {
     pub(super) async fn archive_old_calls(&self, now_ms: i64) -> Result<(Round, Option<Fault>), Fault> {
         let Some(days) = self.config().archive_days else { return Ok((Round { more: false }, None)) };
         let until_ms = now_ms - days * DAY_MS;
-        let reads = [
-            service_facts::select(archives::NEXT),
-            archives::workspaces(until_ms, now_ms, RETENTION_WORKSPACES_MAX),
-        ];
-        let [next, due] = self.read(reads).await?;
-        let next_ms = next.first().map(|row| row.text("value")).transpose()?;
-        if next_ms.and_then(|next| next.parse().ok()).is_some_and(|next: i64| now_ms < next) {
+        let [found] = self.read([archives::workspaces(until_ms, now_ms, RETENTION_WORKSPACES_MAX)]).await?;
+        if found.is_empty() {
             return Ok((Round { more: false }, None));
         }
-        let mut turns = due.iter().map(|row| row.id("id")).collect::<Result<VecDeque<WorkspaceId>, _>>()?;
+        let due = found.iter().filter_map(|row| row.optional_id("id").transpose());
+        let mut turns = due.collect::<Result<VecDeque<WorkspaceId>, _>>()?;
+        let all_shown = turns.len() < RETENTION_WORKSPACES_MAX;
         let (mut failed, mut done) = (None, 0);
         while done < ARCHIVE_BATCHES_MAX
             && let Some(workspace_id) = turns.pop_front()
@@ -43,7 +40,7 @@ impl Services {
             }
         }
         // While nothing can be written, the next regular sweep tries again.
-        let more = done > 0 && (!turns.is_empty() || due.values.len() >= RETENTION_WORKSPACES_MAX);
+        let more = done > 0 && (!turns.is_empty() || !all_shown);
         if !more && failed.is_none() {
             self.write([service_facts::set(archives::NEXT, &(now_ms + ARCHIVE_PAUSE_MS).to_string())])
                 .await?;

@@ -42,6 +42,8 @@ struct PendingDelivery {
     failures: i64,
     /// When it became due. If the column has another value later, the schedule was restarted.
     due_at: Timestamp,
+    /// When the event happened, if the webhook has not got it yet.
+    waits_since: Option<Timestamp>,
     body: String,
 }
 
@@ -90,8 +92,9 @@ async fn load(
         webhook_id = webhook_id
     );
     let due = sql!(
-        "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body FROM (
-           SELECT id, event_id, failures, due_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
+        "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body,
+           CASE WHEN delivered_at IS NULL THEN events.created_at END AS waits_since FROM (
+           SELECT id, event_id, failures, due_at, delivered_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
            FROM (SELECT * FROM deliveries WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, id LIMIT CAST(:at_once AS INTEGER))
          ) AS due JOIN events ON events.id = due.event_id
          WHERE bytes_before < :bytes_max ORDER BY due.due_at, due.id",
@@ -119,6 +122,7 @@ impl PendingDelivery {
             event_id: row.id("event_id")?,
             failures: row.integer("failures")?,
             due_at: row.timestamp("due_at")?,
+            waits_since: row.optional_timestamp("waits_since")?,
             body: row.text("body")?,
         })
     }
@@ -152,6 +156,9 @@ async fn record(
     let [.., postponed, kept] = rows.as_slice() else {
         return Err(Fault::Bug("a batch lacks answers".to_owned()).into());
     };
+    if let Some(metrics) = &services.ports().metrics {
+        outcomes.iter().filter_map(|outcome| outcome.lag_ms).for_each(|lag_ms| metrics.delivered(lag_ms));
+    }
     wake(services, job, postponed)?;
     Ok(if kept.is_empty() { Round::Over } else { Round::More })
 }

@@ -43,6 +43,8 @@ pub enum MetricsForm {
 
 /// A host that measures, and shows what it has measured.
 pub trait Metrics: Port {
+    /// A webhook got an event for the first time, so long after the event.
+    fn delivered(&self, lag_ms: i64);
     /// The page. `readings` reads the database: a host that has just done so need not do it again, and does it for one page
     /// at a time.
     fn page<'a>(

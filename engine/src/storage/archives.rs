@@ -18,7 +18,6 @@ use crate::ports::statement::Statement;
 use crate::ports::{BlobError, BlobKey};
 use crate::sql;
 
-pub use check::CheckedArchives;
 pub(crate) use put_back::{COLUMNS, content};
 pub(crate) use remove::{due, mark_for_removal};
 
@@ -31,16 +30,20 @@ pub(crate) fn key(workspace_id: &WorkspaceId, call_id: &CallId) -> Result<BlobKe
 /// The fact that holds when to look again.
 pub(crate) const NEXT: &str = "next_archiving";
 
-/// The workspaces with calls that ended before `until_ms` and were not looked at; none before it is time to look again, and
-/// while the upgrade of the search still reads transcripts where they are.
+/// No row before it is time to look again. Then a row for each workspace with calls that ended before `until_ms` and were not
+/// looked at, or one without an `id` if there is none, or while the upgrade of the search still reads transcripts where they are.
 pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
     sql!(
         format!(
-            "SELECT w.id AS id FROM workspaces AS w WHERE NOT EXISTS (SELECT 1 FROM search_upgrade)
-             AND NOT EXISTS (SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER))
-             AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
-               AND calls.ended_at >= w.archived_until AND calls.ended_at < :until)
-             ORDER BY w.archived_until LIMIT {most}"
+            "WITH time AS (SELECT 1 WHERE NOT EXISTS (
+               SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)))
+             SELECT due.id AS id FROM time LEFT JOIN (
+               SELECT w.id AS id, w.archived_until AS archived_until FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
+               AND NOT EXISTS (SELECT 1 FROM search_upgrade)
+               AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
+                 AND calls.ended_at >= w.archived_until AND calls.ended_at < :until)
+               ORDER BY w.archived_until LIMIT {most}) AS due ON 1
+             ORDER BY due.archived_until"
         ),
         until = until_ms,
         now = now_ms

@@ -2,9 +2,11 @@
 pub mod accounts;
 pub mod archives;
 pub(crate) mod audit;
+pub mod backups;
 pub mod batch;
 pub mod calls;
 pub(crate) mod carrier_tokens;
+pub mod checked;
 pub(crate) mod column;
 pub(crate) mod cost;
 pub(crate) mod deliveries;

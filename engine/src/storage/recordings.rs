@@ -12,7 +12,6 @@ mod read;
 mod sweep;
 pub(crate) mod waveform;
 
-pub use check::CheckedRecordings;
 pub use in_segments::{Recording, abandon, end, segment_ms};
 pub(crate) use in_segments::{file, in_progress, remove};
 pub(crate) use read::delete_before;

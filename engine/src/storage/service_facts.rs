@@ -42,7 +42,7 @@ impl Services {
 }
 
 /// Reads the `value` of a fact; no row if it was never written.
-pub(crate) fn select(name: &str) -> Statement {
+fn select(name: &str) -> Statement {
     sql!("SELECT value FROM service_facts WHERE name = :name", name = name)
 }
 

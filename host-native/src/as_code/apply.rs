@@ -16,21 +16,10 @@ use super::lock::Lock;
 use super::plan::{Deletion, Plan, Step, plan};
 use super::show::{self, Paint};
 use super::workspace::{REQUESTS_AT_ONCE, Row};
-use super::{CONFLICT, DONE, FAILED, say};
+use super::{CONFLICT, DONE, FAILED, Wishes, say};
 
 /// Times that something is created under a key whose resource was deleted since.
 const KEYS_MAX: u32 = 20;
-
-/// What `apply` is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Wishes {
-    /// Delete what has no file any more.
-    pub prune: bool,
-    /// Write over what somebody else changed.
-    pub force: bool,
-    /// Do not ask.
-    pub yes: bool,
-}
 
 /// What came of a step.
 enum Outcome {
@@ -58,7 +47,7 @@ struct Tally {
 }
 
 /// Prints the plan, asks, and does it. Returns the exit code.
-pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes) -> Result<u8, Failure> {
+pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes, yes: bool) -> Result<u8, Failure> {
     let started = Instant::now();
     let paint = Paint::of(&std::io::stdout());
     let (mut plan, mut lock) = plan(api, folder, wishes.force).await?;
@@ -66,7 +55,7 @@ pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes) -> Result<u8, Fai
     say(&format!("{}\n", show::summary(&plan, wishes.prune)))?;
     let can_do = plan.count(|step| matches!(step, Step::Create | Step::Update(_))) > 0
         || (wishes.prune && plan.deletions.iter().any(|deletion| !deletion.is_conflict));
-    if can_do && !wishes.yes && !is_agreed()? {
+    if can_do && !yes && !is_agreed()? {
         say("Nothing was changed.\n")?;
         return Ok(FAILED);
     }

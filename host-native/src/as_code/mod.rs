@@ -44,12 +44,8 @@ pub enum Command {
     Pull {
         #[command(flatten)]
         target: Target,
-        /// Delete files whose resource was deleted in the workspace.
-        #[arg(long)]
-        prune: bool,
-        /// Take the workspace's side, also where the folder was changed.
-        #[arg(long)]
-        force: bool,
+        #[command(flatten)]
+        wishes: Wishes,
     },
     /// Show what differs between a folder and a workspace. Exits with 0 if nothing does, 1 if something does, 2 if it failed.
     Diff {
@@ -61,12 +57,8 @@ pub enum Command {
     Apply {
         #[command(flatten)]
         target: Target,
-        /// Delete resources whose file was deleted.
-        #[arg(long)]
-        prune: bool,
-        /// Write over what somebody else changed.
-        #[arg(long)]
-        force: bool,
+        #[command(flatten)]
+        wishes: Wishes,
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
@@ -88,6 +80,17 @@ pub struct Target {
     /// An API key of the workspace. SIDETONE_API_KEY is better: other people of this machine can read command lines.
     #[arg(long)]
     key: Option<String>,
+}
+
+/// What else may be done to the side that is written: files by `pull`, resources by `apply`.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct Wishes {
+    /// Delete there what was deleted here: files of deleted resources (pull), resources of deleted files (apply).
+    #[arg(long)]
+    prune: bool,
+    /// Write over what was changed there: in the folder (pull), by somebody else in the workspace (apply).
+    #[arg(long)]
+    force: bool,
 }
 
 impl Target {
@@ -125,14 +128,10 @@ fn work(command: &Command) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let api = target.api()?;
     match command {
-        Command::Pull { prune, force, .. } => {
-            let wishes = pull::Wishes { prune: *prune, force: *force };
-            runtime.block_on(pull::pull(&api, &target.folder, wishes))
-        }
-        Command::Apply { prune, force, yes, .. } => {
+        Command::Pull { wishes, .. } => runtime.block_on(pull::pull(&api, &target.folder, *wishes)),
+        Command::Apply { wishes, yes, .. } => {
             let folder = existing(&target.folder)?;
-            let wishes = apply::Wishes { prune: *prune, force: *force, yes: *yes };
-            runtime.block_on(apply::apply(&api, &folder, wishes))
+            runtime.block_on(apply::apply(&api, &folder, *wishes, *yes))
         }
         _ => {
             let folder = existing(&target.folder)?;

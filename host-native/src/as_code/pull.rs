@@ -15,19 +15,10 @@ use super::kind::{Field, Kind, stripped};
 use super::lock::{Lock, Seen};
 use super::show::{self, Paint};
 use super::workspace::{self, Row, Workspace};
-use super::{CONFLICT, DONE, say, toml, write_file};
+use super::{CONFLICT, DONE, Wishes, say, toml, write_file};
 
 /// Characters of a file's stem.
 const STEM_CHARS_MAX: usize = 60;
-
-/// What `pull` is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Wishes {
-    /// Delete files whose resource was deleted.
-    pub prune: bool,
-    /// Write over what was changed in the folder.
-    pub force: bool,
-}
 
 #[derive(Default)]
 struct Tally {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use sidetone_engine::storage::migrations::MIGRATIONS;
-use sidetone_engine::storage::secret_fingerprint;
+use sidetone_engine::storage::{backups, secret_fingerprint};
 
 use super::{DATABASE, Failure, RECORDINGS, SECRET, TRANSCRIPTS};
 
@@ -53,7 +53,7 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
     if let Some(table) = texts("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?.first() {
         return Err(broken(format!("{table} has rows of something that does not exist")).into());
     }
-    for name in texts("SELECT name FROM migrations")? {
+    for name in texts(backups::STEPS)? {
         if MIGRATIONS.iter().all(|migration| migration.name != name) {
             return Err(format!(
                 "the database was written by a newer Sidetone (it has step {name}); use that version, or restore a backup"
@@ -61,15 +61,9 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
             .into());
         }
     }
-    check_secret(
-        folder,
-        secret,
-        &texts("SELECT value FROM service_facts WHERE name = 'secret'").unwrap_or_default(),
-    )?;
+    check_secret(folder, secret, &texts(backups::SECRET).unwrap_or_default())?;
     let count = |sql: &str| database.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
-    let ready = texts(
-        "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44",
-    )?;
+    let ready = texts(backups::RECORDINGS)?;
     let first = |name: &String| folder.join(RECORDINGS).join(format!("{name}.0.pcm")).is_file();
     let mut missing: Vec<String> =
         ready.iter().filter(|name| !first(name)).filter_map(|name| call_of(name)).collect();
@@ -82,8 +76,8 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
         transcripts.insert(file);
     }
     Ok(Verified {
-        workspaces: count("SELECT count(*) FROM workspaces")?,
-        calls: count("SELECT count(*) FROM calls")?,
+        workspaces: count(backups::WORKSPACES)?,
+        calls: count(backups::CALLS)?,
         recordings: ready.len() as u64,
         transcripts,
         missing,
@@ -92,14 +86,10 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
 
 /// `<workspace>/<call>` of each archived transcript.
 fn archived(texts: &dyn Fn(&str) -> rusqlite::Result<Vec<String>>) -> rusqlite::Result<Vec<String>> {
-    let columns = texts("SELECT name FROM pragma_table_info('call_transcripts')")?;
-    // A backup of an earlier version has none.
-    if columns.iter().all(|name| name != "archive_bytes") {
-        return Ok(Vec::new());
+    match texts(backups::HAS_ARCHIVES)?.is_empty() {
+        true => Ok(Vec::new()),
+        false => texts(backups::ARCHIVES),
     }
-    texts(
-        "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq WHERE t.archive_bytes > 0",
-    )
 }
 
 fn call_of(name: &str) -> Option<String> {

@@ -49,6 +49,10 @@ impl Page {
 }
 
 impl ports::Metrics for Page {
+    fn delivered(&self, lag_ms: i64) {
+        self.metrics.delivered(lag_ms);
+    }
+
     fn page<'a>(
         &'a self,
         form: MetricsForm,

@@ -61,6 +61,7 @@ fn used() -> Arc<Metrics> {
     let party = Party::model("openai");
     metrics.answered(&party, Duration::from_millis(300));
     metrics.exchanged(&party, "ok");
+    metrics.delivered(1_500);
     metrics.committed(3, Duration::from_millis(2));
     metrics.timer(LATE_MS + 1);
     metrics.timer(LATE_MS);
@@ -109,6 +110,9 @@ async fn the_page_has_what_was_counted_and_read() {
         "sidetone_timers_total 2",
         "sidetone_late_timers_total 1",
         "sidetone_written_batches_total 3",
+        "sidetone_delivery_lag_seconds_sum 1.5",
+        "sidetone_delivery_lag_seconds_bucket{le=\"1.0\"} 0",
+        "sidetone_delivery_lag_seconds_bucket{le=\"2.5\"} 1",
         "sidetone_database_bytes 4096",
         "sidetone_database_log_bytes 100",
         "# EOF",

@@ -33,8 +33,7 @@ fn a_folder_is_applied_once() {
 
 #[test]
 fn only_what_was_changed_is_written() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let before = desk.only("/assistants");
     let scenarios = desk.client().expect(200, "GET", "/simulations/scenarios", None);
     desk.edit(ASSISTANT, "Be brief and kind.", "Be brief.");
@@ -66,9 +65,8 @@ fn only_what_was_changed_is_written() {
 
 #[test]
 fn what_somebody_else_changed_is_not_written_over() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
-    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
     desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
     desk.edit(ASSISTANT, "Be brief and kind.", "Be brief.");
     desk.edit("personas/polite-caller.toml", "polite.", "rude.");
@@ -114,9 +112,8 @@ fn what_somebody_else_changed_is_not_written_over() {
 
 #[test]
 fn what_somebody_else_deleted_is_not_created_again() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
-    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
     desk.client().expect(204, "DELETE", &path, None);
     let said = desk.run(&["apply", "folder"]).expect(1);
     assert!(said.contains("! assistants/front-desk.toml  was deleted by somebody else"), "{said}");
@@ -154,8 +151,7 @@ fn an_apply_that_was_killed_is_repeated() {
 
 #[test]
 fn only_prune_deletes_and_only_what_was_seen() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let other = json!({"name": "Other", "instructions": "Be kind."});
     desk.client().expect(201, "POST", "/assistants", Some(&other));
     for file in ["simulations/booking.toml", "scenarios/booking.toml", "tools/book_appointment.toml"] {
@@ -191,8 +187,7 @@ fn only_prune_deletes_and_only_what_was_seen() {
 
 #[test]
 fn what_somebody_else_made_does_not_go_with_what_it_needs() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let list = |path: &str| desk.client().expect(200, "GET", path, None);
     let ours = list("/simulations")[0].clone();
     let theirs = json!({
@@ -249,8 +244,7 @@ fn an_assistant_with_a_number_is_not_deleted() {
 
 #[test]
 fn a_simulation_without_a_name_stays_so_when_its_persona_is_renamed() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     desk.edit("personas/polite-caller.toml", "Polite caller", "Calm caller");
     desk.run(&["apply", "folder"]).expect(0);
     desk.run(&["diff", "folder"]).expect(0);
@@ -267,8 +261,7 @@ fn a_simulation_without_a_name_stays_so_when_its_persona_is_renamed() {
 
 #[test]
 fn what_was_renamed_there_is_another_one_without_the_lock() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let path = format!(
         "/simulations/personas/{}",
         desk.only("/simulations/personas")["id"].as_str().expect("an id")
@@ -297,8 +290,7 @@ fn two_of_one_name_are_an_error() {
 
 #[test]
 fn a_renamed_file_is_the_same_resource() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let tool = desk.only("/tools");
     let rename = |from: &str, to: &str| fs::rename(desk.folder().join(from), desk.folder().join(to));
     rename("tools/book_appointment.toml", "tools/book.toml").expect("it is there");

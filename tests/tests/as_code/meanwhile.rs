@@ -53,8 +53,7 @@ fn is_noticed(
     new: &str,
     theirs: serde_json::Value,
 ) {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     desk.edit(file, old, new);
     let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
     let (mut client, change) = (desk.client(), theirs.clone());
@@ -123,8 +122,7 @@ fn what_is_made_after_the_plan_does_not_go_with_what_it_needs() {
 
 #[test]
 fn a_field_that_changes_beside_ours_is_somebody_elses_change() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     desk.edit(PERSONA, "polite.", "new.");
     let list = "/simulations/personas";
     let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
@@ -150,8 +148,7 @@ fn a_field_that_changes_beside_ours_is_somebody_elses_change() {
 
 #[test]
 fn a_file_that_is_edited_during_a_pull_is_left_alone() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let list = "/simulations/personas";
     let path = format!("{list}/{}", desk.only(list)["id"].as_str().expect("an id"));
     desk.client().expect(200, "PATCH", &path, Some(&json!({"name": "Their caller"})));

@@ -21,8 +21,7 @@ fn a_pull_after_an_apply_changes_nothing() {
 
 #[test]
 fn a_workspace_moves_to_another_one_as_a_folder() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     desk.run(&["pull", "pulled"]).expect(0);
     let pulled = files(&desk.other("pulled"));
     assert!(pulled.contains_key("simulations/front-desk-polite-caller-saturday.toml"), "{:?}", pulled.keys());
@@ -75,9 +74,8 @@ fn values_that_toml_does_not_have_come_and_go() {
 
 #[test]
 fn a_conflict_in_one_field_keeps_no_other_from_being_taken() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
-    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
     let theirs = json!({"first_message": "Theirs.", "metadata": {"by": "them"}});
     desk.client().expect(200, "PATCH", &path, Some(&theirs));
     desk.edit("assistants/front-desk.toml", "Lakeside Dental, good morning.", "Ours.");
@@ -92,8 +90,7 @@ fn a_conflict_in_one_field_keeps_no_other_from_being_taken() {
 
 #[test]
 fn what_a_file_names_has_a_file_again() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
+    let desk = Desk::applied();
     let deleted = ["simulations/booking.toml", "scenarios/booking.toml", "tools/book_appointment.toml"];
     for file in deleted {
         fs::remove_file(desk.folder().join(file)).expect("it is there");
@@ -167,9 +164,8 @@ fn a_whole_number_is_the_same_as_one_with_a_point() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_not_written_through() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
-    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
     desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
     let other = desk.other("other.txt");
     fs::write(&other, "Mine.").expect("it is written");
@@ -222,9 +218,8 @@ fn a_file_keeps_its_mode() {
 
 #[test]
 fn files_go_only_with_prune() {
-    let desk = Desk::new();
-    desk.run(&["apply", "folder"]).expect(0);
-    let path = format!("/assistants/{}", desk.only("/assistants")["id"].as_str().expect("an id"));
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
     desk.client().expect(204, "DELETE", &path, None);
     let said = desk.run(&["pull", "folder"]).expect(0);
     assert!(

@@ -55,6 +55,14 @@ impl Desk {
         desk
     }
 
+    /// The same, after `apply`: workspace and folder are in step.
+    #[track_caller]
+    pub fn applied() -> Self {
+        let desk = Self::new();
+        desk.run(&["apply", "folder"]).expect(0);
+        desk
+    }
+
     /// The folder.
     pub fn folder(&self) -> PathBuf {
         self.place.path().join("folder")
@@ -109,6 +117,11 @@ impl Desk {
         let all = self.client().expect(200, "GET", path, None);
         assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
         all[0].clone()
+    }
+
+    /// The path of the only resource of a list.
+    pub fn path_of_only(&self, path: &str) -> String {
+        format!("{path}/{}", self.only(path)["id"].as_str().expect("an id"))
     }
 }
 

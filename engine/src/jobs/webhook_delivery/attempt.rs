@@ -24,6 +24,8 @@ pub struct Outcome {
     pub last_status: Option<u16>,
     pub last_error: Option<String>,
     pub last_response: Option<String>,
+    /// How long after its event the receiver has got it, for the first time.
+    pub lag_ms: Option<i64>,
     /// The receiver did not respond within the deadline.
     pub timed_out: bool,
     /// The receiver answered 410: it wants no more events.
@@ -49,6 +51,7 @@ pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDeliver
             failures: due.failures,
             last_status: Some(reply.status),
             last_response: kept(&reply.body),
+            lag_ms: due.waits_since.map(|event| (now.ms() - event.ms()).max(0)),
             ..blank(due)
         },
         Ok(reply) if reply.status == 410 => Outcome {
@@ -111,6 +114,7 @@ fn blank(due: &PendingDelivery) -> Outcome {
         last_status: None,
         last_error: None,
         last_response: None,
+        lag_ms: None,
         timed_out: false,
         gone: false,
     }

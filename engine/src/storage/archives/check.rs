@@ -3,25 +3,12 @@ use crate::base::ids::{CallId, WorkspaceId};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::archives::key;
+use crate::storage::checked::{Checked, PART_ROWS};
 use crate::storage::fault::Fault;
-
-/// Transcripts that are compared at a time.
-const PART_ROWS: u32 = 200;
-
-/// What a comparison has found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CheckedArchives {
-    /// Transcripts that were compared.
-    pub transcripts: u64,
-    /// A sentence for each transcript whose blob is missing or has another size.
-    pub problems: Vec<String>,
-    /// Where to continue; `None` at the end.
-    pub next: Option<i64>,
-}
 
 impl Services {
     /// Compares the next archived transcripts with the storage of blobs, `after` this place; 0 at first.
-    pub(crate) async fn check_archives(&self, after: i64) -> Result<CheckedArchives, Fault> {
+    pub(crate) async fn check_archives(&self, after: i64) -> Result<Checked<i64>, Fault> {
         let [rows] = self
             .read([sql!(
                 format!(
@@ -32,21 +19,15 @@ impl Services {
                 after = after
             )])
             .await?;
-        let mut checked = CheckedArchives::default();
+        let mut checked = Checked::default();
         for row in rows.iter() {
             let (workspace_id, call_id): (WorkspaceId, CallId) = (row.id("workspace_id")?, row.id("id")?);
             let bytes = u64::try_from(row.integer("bytes")?).unwrap_or(0);
             let key = key(&workspace_id, &call_id)?;
-            let problem = match self.ports().blobs.size(&key).await {
-                Ok(Some(found)) if found == bytes => None,
-                Ok(Some(found)) => Some(format!("has {found} bytes instead of {bytes}")),
-                Ok(None) => Some("is missing".to_owned()),
-                Err(error) => Some(format!("cannot be read: {}", error.0)),
-            };
-            if let Some(problem) = problem {
-                checked.problems.push(format!("the transcript of {call_id}: {} {problem}", key.as_str()));
+            if let Some(problem) = self.problem_of_blob(&key, bytes, false).await {
+                checked.problems.push(format!("the transcript of {call_id}: {problem}"));
             }
-            checked.transcripts += 1;
+            checked.compared += 1;
             checked.next = Some(row.integer("seq")?);
         }
         Ok(checked)

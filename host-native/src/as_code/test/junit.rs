@@ -2,6 +2,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use sidetone_engine::base::xml::escaped;
+
 use super::transcript::plain;
 use super::{Ran, Report, Verdict};
 use crate::as_code::folder::shown;
@@ -74,21 +76,4 @@ fn case(run: &Ran) -> String {
 
 fn seconds(ms: i64) -> String {
     format!("{}.{:03}", ms / 1_000, ms % 1_000)
-}
-
-/// Text within XML, without the characters that XML 1.0 does not have.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

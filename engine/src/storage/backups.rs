@@ -1,0 +1,26 @@
+//! What must be beside a database file for it to be whole: queries for a host that reads a file which nobody serves. They read
+//! databases of earlier versions, too, and have no parameters.
+
+/// The steps that the database has taken.
+pub const STEPS: &str = "SELECT name FROM migrations";
+
+/// The fingerprint of the secret that the data belongs to; no row if there is none yet.
+pub const SECRET: &str = "SELECT value FROM service_facts WHERE name = 'secret'";
+
+/// How many workspaces there are.
+pub const WORKSPACES: &str = "SELECT count(*) FROM workspaces";
+
+/// How many calls there are.
+pub const CALLS: &str = "SELECT count(*) FROM calls";
+
+/// `<workspace>/<call>.<recording>` of each recording that can be read and has more than a head.
+pub const RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44";
+
+/// A row where transcripts can be archived; an earlier version's database has none.
+pub const HAS_ARCHIVES: &str =
+    "SELECT name FROM pragma_table_info('call_transcripts') WHERE name = 'archive_bytes'";
+
+/// `<workspace>/<call>` of each archived transcript.
+pub const ARCHIVES: &str =
+    "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
+    WHERE t.archive_bytes > 0";
