@@ -217,8 +217,10 @@ fn workspaces_that_cannot_be_archived_are_in_nobodys_way() {
     let full: Arc<Full> = Arc::default();
     let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
     let [one, two, well] = [(); 3].map(|()| world.other());
-    [&one, &two, &well].map(|world| long_call(world, 30));
-    full.refuse(&[one.workspace_id().as_str(), two.workspace_id().as_str()]);
+    for world in [&one, &two, &well] {
+        long_call(world, 30);
+    }
+    full.refuse(&[&*one.workspace_id(), &*two.workspace_id()]);
     // It comes last.
     world.write(vec![sql!(
         "UPDATE workspaces SET archived_until = 1 WHERE id = :id",
