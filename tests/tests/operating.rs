@@ -122,7 +122,7 @@ fn how_late_a_webhook_gets_an_event_is_measured_once() {
     client.expect(201, "POST", &deliveries.replace("deliveries", "test"), None);
     let mut attempts = |least: i64| {
         soon("an attempt", || {
-            let delivery = client.expect(200, "GET", &deliveries, None)["items"][0].clone();
+            let delivery = client.expect(200, "GET", &deliveries, None)["deliveries"][0].clone();
             (delivery["attempts"].as_i64() >= Some(least)).then_some(delivery)
         })
     };
