@@ -18,7 +18,7 @@ complain() {
   exit 1
 }
 
-port=$(python3 free_port.py)
+port=$(python3 "$here/free_port.py")
 export SIDETONE_URL=http://127.0.0.1:$port
 # The form of a key: a prefix, 32 random bytes in base62, and a checksum of all that.
 SIDETONE_KEY=$(python3 - <<'PY'
