@@ -15,7 +15,8 @@ fn main() {
     } else {
         println!("cargo::rerun-if-changed=build.rs");
     }
-    println!("cargo::rustc-env=SIDETONE_BUILT_COMMIT={}", commit.as_deref().map_or("unknown", str::trim));
+    // Not SIDETONE_…: `cargo run` gives it to the program, which warns of settings that it does not know.
+    println!("cargo::rustc-env=BUILT_COMMIT={}", commit.as_deref().map_or("unknown", str::trim));
 }
 
 fn git(arguments: &[&str]) -> Option<String> {

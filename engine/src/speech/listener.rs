@@ -1,5 +1,6 @@
 //! What the person on a line says: joins voice activity, a transcriber, and the decision when a turn ends.
 mod closing;
+mod gaps;
 mod late;
 mod stalled;
 mod unheard;
@@ -13,6 +14,7 @@ use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
 use super::resample::Resampler;
 use super::transcriber::{Transcriber, TranscriberEvent};
 use super::voice_activity::{VoiceActivity, VoiceEvent};
+use gaps::Gaps;
 use late::LateUtterance;
 use unheard::Unheard;
 use words::{count_words, join, untold};
@@ -130,6 +132,7 @@ pub struct Listener {
     /// Samples received so far, and when the last of them was spoken.
     samples: u64,
     spoken_until_ms: i64,
+    gaps: Gaps,
     turn: Option<Turn>,
     /// Utterances without a result. Those of turns that are over come first.
     pending: usize,
@@ -160,6 +163,7 @@ impl Listener {
             language: language.to_owned(),
             samples: 0,
             spoken_until_ms: 0,
+            gaps: Gaps::default(),
             turn: None,
             pending: 0,
             late: VecDeque::new(),
@@ -174,8 +178,15 @@ impl Listener {
 
     /// Takes the next audio of the person, of which the last was spoken at `until_ms`.
     pub fn hear(&mut self, now_ms: i64, until_ms: i64, samples: &[i16]) {
+        let is_first = self.samples == 0;
         self.samples += samples.len() as u64;
-        self.spoken_until_ms = until_ms;
+        let awaited_ms = self.spoken_until_ms + self.rate.ms_of(samples.len());
+        let before_ms = std::mem::replace(&mut self.spoken_until_ms, until_ms);
+        if !is_first {
+            let turn = self.turn.as_mut();
+            let times = turn.map(|turn| [&mut turn.began_ms, &mut turn.voiced_until_ms]);
+            self.gaps.late(before_ms, until_ms - awaited_ms, times.into_iter().flatten());
+        }
         let events = self.activity.hear(samples);
         match self.resampler.passes_through() {
             true => self.transcriber.hear(now_ms, samples),
@@ -467,7 +478,7 @@ impl Listener {
     /// The time of a position in the audio.
     fn time_of(&self, at: u64) -> i64 {
         let since = self.samples.saturating_sub(at).saturating_mul(1_000) / u64::from(self.rate.hz());
-        self.spoken_until_ms - i64::try_from(since).unwrap_or(0)
+        self.gaps.before(self.spoken_until_ms, i64::try_from(since).unwrap_or(0))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use sidetone_engine::storage::migrations::MIGRATIONS;
 
 /// The commit that the program was built of; `unknown` outside of a clone and without SIDETONE_COMMIT.
-pub const COMMIT: &str = env!("SIDETONE_BUILT_COMMIT");
+pub const COMMIT: &str = env!("BUILT_COMMIT");
 
 /// `0.1.0 (commit 0123456789ab, schema 0044_name)`
 pub fn text() -> &'static str {

@@ -1,6 +1,7 @@
 //! Scenarios with a scripted transcriber and a sound that the detector takes for a voice.
 use super::scripted::Script;
 use super::*;
+use crate::speech::arrival_clock::ArrivalClock;
 use crate::speech::exchange::SpeechFault;
 use crate::speech::speech_like::speech_like;
 
@@ -484,4 +485,35 @@ fn words_of_a_lost_turn_may_be_said_again() {
     scene.hear(500, false);
     let said: Vec<_> = scene.said().into_iter().map(|(_, text)| text).collect();
     assert_eq!(said, ["Yes", "Yes"], "{:?}", scene.heard);
+}
+
+/// On a machine that is busy for a while, audio comes late and then at once: the recording closes the gap again.
+#[test]
+fn a_turn_that_begins_in_late_audio_begins_where_it_was_spoken() {
+    /// Between these times nothing arrives; after it, what was spoken meanwhile.
+    const BUSY_MS: [i64; 2] = [900, 1_200];
+    let begins_ms = 1_000;
+    let sound = [vec![0; 16 * 1_000], speech_like(1_500, Rate::Khz16, 120.0), vec![0; 16 * 1_000]].concat();
+    let mut clock = ArrivalClock::new(Rate::Khz16);
+    let script = Script::default();
+    let mut listener = Listener::new(Rate::Khz16, Box::new(script.clone()), Patience::default(), "en");
+    let mut lag_ms = 0;
+    for (spoken_ms, samples) in (20..).step_by(20).zip(sound.chunks_exact(320)) {
+        // It catches up slowly: the voice is detected while the gap is still open.
+        lag_ms = match spoken_ms {
+            _ if spoken_ms > BUSY_MS[0] && lag_ms == 0 && spoken_ms < BUSY_MS[1] => BUSY_MS[1] - BUSY_MS[0],
+            _ => (lag_ms - 5).max(0),
+        };
+        let now_ms = spoken_ms + lag_ms;
+        listener.hear(now_ms, clock.arrived(now_ms, samples.len()) / 16, samples);
+        listener.tick(now_ms);
+    }
+    script.transcribed(TranscriberEvent::Final("When do you open?".into()));
+    listener.tick(5_000);
+    let said = std::iter::from_fn(|| listener.poll_heard()).find_map(|heard| match heard {
+        Heard::Said { duration_ms, until_ms, .. } => Some([until_ms - duration_ms, until_ms]),
+        _ => None,
+    });
+    let late_ms = said.expect("a turn").map(|at_ms| at_ms - begins_ms);
+    assert!(late_ms[0].abs() <= 50 && (late_ms[1] - 1_500).abs() <= 50, "{late_ms:?}");
 }
