@@ -75,7 +75,7 @@ impl Exchange {
         }
         let controller = AbortController::default();
         let signal = controller.signal();
-        let abort = AbortOnDrop(Some(controller));
+        let abort = AbortOnDrop::new(controller);
         let mut deadline = Box::pin(Delay::from(Duration::from_millis(request.deadline_ms)));
         let sending = Fetch::Request(outgoing(request).map_err(failed)?);
         let mut response = match select(pin!(sending.send_with_signal(&signal)), &mut deadline).await {
@@ -112,7 +112,14 @@ impl Exchange {
 }
 
 /// Aborts the exchange when dropped; has no effect after its end.
-struct AbortOnDrop(Option<AbortController>);
+pub struct AbortOnDrop(Option<AbortController>);
+
+impl AbortOnDrop {
+    /// Aborts with this controller.
+    pub fn new(controller: AbortController) -> Self {
+        Self(Some(controller))
+    }
+}
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

@@ -17,6 +17,7 @@ use crate::queue::Wakes;
 use crate::r2::R2;
 use crate::settings;
 use crate::system::{PlatformClock, PlatformRandom};
+use crate::traces::Traces;
 use crate::web_sockets::PlatformWebSockets;
 
 /// The service of an isolate. Cheap to clone.
@@ -28,11 +29,26 @@ pub struct Service {
     pub wakes: Arc<Wakes>,
     /// The engine's blobs, for platform-specific streaming.
     pub blobs: Arc<R2>,
+    /// Spans that are not sent yet, where somebody collects them.
+    pub traces: Option<Arc<Traces>>,
     /// The owner of this isolate's job leases.
     pub owner: Arc<str>,
 }
 
 impl Service {
+    /// Whether there is something to send.
+    pub fn has_collected(&self) -> bool {
+        !self.wakes.is_empty() || self.traces.as_ref().is_some_and(|traces| !traces.is_empty())
+    }
+
+    /// Sends the collected hints, and then the spans.
+    pub async fn send_collected(&self) {
+        self.send_wakes().await;
+        if let Some(traces) = &self.traces {
+            traces.send().await;
+        }
+    }
+
     /// Sends the collected hints.
     pub async fn send_wakes(&self) {
         self.wakes.send(PlatformClock.now_ms()).await;
@@ -110,6 +126,9 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let calls = queue(CALLS).or_else(|_| queue(RUNS))?;
     let wakes = Arc::new(Wakes::new(calls, queue(DELIVERIES)?, queue(RUNS)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
+    let collector = settings::collector(env)
+        .map_err(|SettingError { name, message }| NotReady { name: name.to_owned(), detail: message })?;
+    let traces = collector.map(|collector| Arc::new(Traces::new(collector)));
     let ports = Ports {
         database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),
         blobs: blobs.clone(),
@@ -122,7 +141,7 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
         live: Arc::new(EdgeHomes::new(env.durable_object(LIVE).map_err(binding)?)),
         mailer: None,
         metrics: None,
-        traces: None,
+        traces: traces.clone().map(|traces| traces as Arc<dyn sidetone_engine::ports::Traces>),
     };
     let documents = Documents::embedded(include_str!(concat!(env!("OUT_DIR"), "/documents")));
     let engine = Engine::with_documents(config, ports, documents)
@@ -130,5 +149,5 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let mut name = [0; 8];
     PlatformRandom.fill(&mut name);
     let owner = format!("edge-{:016x}", u64::from_le_bytes(name)).into();
-    Ok(Service { engine, wakes, blobs, owner })
+    Ok(Service { engine, wakes, blobs, traces, owner })
 }

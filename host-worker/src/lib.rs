@@ -12,6 +12,7 @@ mod server;
 mod settings;
 mod socket;
 mod system;
+mod traces;
 mod web_sockets;
 
 use worker::web_sys::{Request, Response};
@@ -25,8 +26,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
 
 /// Runs jobs announced by hints.
 #[event(queue)]
-async fn queue(batch: MessageBatch<queue::Hint>, env: Env, _: Context) -> worker::Result<()> {
-    if !queue::consume(&batch, &env).await {
+async fn queue(batch: MessageBatch<queue::Hint>, env: Env, context: Context) -> worker::Result<()> {
+    if !queue::consume(&batch, &env, &context).await {
         batch.retry_all();
     }
     // Returning an error would panic.
@@ -35,6 +36,6 @@ async fn queue(batch: MessageBatch<queue::Hint>, env: Env, _: Context) -> worker
 
 /// Runs due jobs without a hint, and the sweep.
 #[event(scheduled)]
-async fn scheduled(_: ScheduledEvent, env: Env, _: ScheduleContext) {
-    queue::scheduled(&env).await;
+async fn scheduled(_: ScheduledEvent, env: Env, context: ScheduleContext) {
+    queue::scheduled(&env, &context).await;
 }

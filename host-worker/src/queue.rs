@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use sidetone_engine::base::ids::JobId;
 use sidetone_engine::jobs::{Invocation, JOBS_PER_INVOCATION};
 use sidetone_engine::ports::{JobQueue, Queue, Wake};
-use worker::{BatchMessageBuilder, Env, MessageBatch, MessageBuilder, console_error};
+use worker::{
+    BatchMessageBuilder, Context, Env, MessageBatch, MessageBuilder, ScheduleContext, console_error,
+};
 
 use crate::isolate::{self, Service};
 
@@ -96,13 +98,17 @@ fn delay_s(ms: i64) -> u32 {
 }
 
 /// Runs due jobs of the queues that the messages name. Returns false if the messages should be delivered again.
-pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
+pub async fn consume(batch: &MessageBatch<Hint>, env: &Env, context: &Context) -> bool {
     match isolate::for_jobs(env) {
         Ok(service) => {
             let hints: Vec<Option<String>> =
                 batch.iter().map(|message| Some(message.ok()?.into_body().queue)).collect();
             let jobs = service.engine.jobs_of_hints(&service.owner, hints.iter().map(Option::as_deref));
-            run(&service, jobs).await
+            let done = run(&service, jobs).await;
+            if service.has_collected() {
+                context.wait_until(async move { service.send_collected().await });
+            }
+            done
         }
         Err(not_ready) => {
             console_error!("{not_ready}");
@@ -112,11 +118,14 @@ pub async fn consume(batch: &MessageBatch<Hint>, env: &Env) -> bool {
 }
 
 /// Runs due jobs without a hint, and the sweep.
-pub async fn scheduled(env: &Env) {
+pub async fn scheduled(env: &Env, context: &ScheduleContext) {
     match isolate::for_jobs(env) {
         Ok(service) => {
             let jobs = service.engine.scheduled_jobs(&service.owner);
             run(&service, jobs).await;
+            if service.has_collected() {
+                context.wait_until(async move { service.send_collected().await });
+            }
         }
         Err(not_ready) => console_error!("{not_ready}"),
     }

@@ -62,9 +62,9 @@ pub async fn answer(request: Request, env: &Env, context: &Context) -> worker::R
             }
         }
     };
-    if !service.wakes.is_empty() {
+    if service.has_collected() {
         let service = service.clone();
-        context.wait_until(async move { service.send_wakes().await });
+        context.wait_until(async move { service.send_collected().await });
     }
     send(response, stream.as_ref())
 }
@@ -91,7 +91,7 @@ pub async fn hold(request: &Request, env: &Env, state: &State) -> worker::Result
     match pending.accept().await {
         SocketAdmission::Refused(response) => {
             // A call that is not served is ended.
-            state.wait_until(async move { service.send_wakes().await });
+            state.wait_until(async move { service.send_collected().await });
             send(*response, None)
         }
         SocketAdmission::Accepted(session) => upgrade(session, &service, state),
@@ -111,7 +111,7 @@ fn upgrade(session: LiveSocket, service: &Service, state: &State) -> worker::Res
         if let Some(detail) = incident {
             console_error!("a conversation failed on our side: {detail}");
         }
-        service.send_wakes().await;
+        service.send_collected().await;
     });
     Ok(worker::Response::from_websocket(client)?.into())
 }
@@ -151,7 +151,7 @@ async fn answered(
         // The client may have disconnected meanwhile.
         if let Err(PreparedResponse::Complete(response)) = done.send(pending.answer().await) {
             log(response);
-            working.send_wakes().await;
+            working.send_collected().await;
         }
     });
     let stopped = || PreparedResponse::Complete(trace.broken("the platform stopped a request".to_owned()));

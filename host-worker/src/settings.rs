@@ -1,12 +1,18 @@
 //! The settings, from the Worker's variables and secrets, with the same names as on the native host.
 use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::config::{Config, SMTP_URL};
+use sidetone_engine::ports::otlp::Collector;
 use worker::js_sys::Object;
 use worker::wasm_bindgen::JsCast;
 use worker::{Env, console_warn};
 
 /// Memory for conversations, unless SIDETONE_MEMORY_MB is set: half of what an isolate has.
 const MEMORY_MB: &str = "64";
+
+/// Who collects traces, by OpenTelemetry's own variables.
+pub fn collector(env: &Env) -> Result<Option<Collector>, SettingError> {
+    Collector::from_settings(|name| env.var(name).ok().map(|value| value.to_string()))
+}
 
 /// Reads the settings. `default_base_url` is used without SIDETONE_BASE_URL.
 pub fn read(env: &Env, default_base_url: &str) -> Result<Config, SettingError> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::fakes;
 use crate::fakes::carrier::{Carriers, default_account};
 use crate::native::WORKSPACES_MAX;
-use crate::process::bootstrap_key;
+use crate::process::{bootstrap_key, is_a_setting};
 
 /// A running Worker.
 pub struct Edge {
@@ -103,7 +103,7 @@ impl Edge {
         let log = std::env::temp_dir().join(format!("sidetone-edge-{}-{nth}.log", std::process::id()));
         let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
         let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/worker/serve.sh"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SIDETONE_")) {
+        for (name, _) in std::env::vars().filter(|(name, _)| is_a_setting(name)) {
             command.env_remove(name);
         }
         let mut script = command

@@ -11,7 +11,7 @@ use sidetone_engine::services::Services;
 use crate::direct_access;
 use crate::fakes;
 use crate::fakes::carrier::{Carriers, default_account};
-use crate::process::{binary, bootstrap_key};
+use crate::process::{binary, bootstrap_key, is_a_setting};
 
 /// The maximum number of workspaces in one test process.
 pub(crate) const WORKSPACES_MAX: u32 = 2_000;
@@ -94,7 +94,7 @@ impl Native {
         let log = folder.join("log");
         let keys: Vec<String> = (0..WORKSPACES_MAX).map(bootstrap_key).collect();
         let mut command = Command::new("sh");
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SIDETONE_")) {
+        for (name, _) in std::env::vars().filter(|(name, _)| is_a_setting(name)) {
             command.env_remove(name);
         }
         let mut keeper = command

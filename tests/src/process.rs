@@ -65,13 +65,16 @@ impl Folder {
     }
 }
 
+/// Whether a service reads this variable.
+pub fn is_a_setting(name: &str) -> bool {
+    ["SIDETONE_", "OTEL_"].iter().any(|begins| name.starts_with(begins))
+}
+
 /// The binary with exactly these settings.
 pub fn command(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars_os() {
-        if ["SIDETONE_", "OTEL_"].iter().any(|begins| name.to_string_lossy().starts_with(begins))
-            || name == "RUST_LOG"
-        {
+        if is_a_setting(&name.to_string_lossy()) || name == "RUST_LOG" {
             command.env_remove(name);
         }
     }

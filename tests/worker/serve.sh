@@ -3,7 +3,7 @@
 # ready, the only line on standard output is its URL. It stops, with all of its processes, when standard input closes or on
 # a signal, so that a killed test leaves nothing behind.
 #
-# All variables named SIDETONE_… are passed to the Worker; its log goes to standard error.
+# All variables named SIDETONE_… and OTEL_… are passed to the Worker; its log goes to standard error.
 # WORKER_CONSUMES=no removes the queue's consumer, so that every hint is lost.
 # WORKER_ENTRY names a module in this folder that wraps the built one, such as faulty.mjs.
 # WORKER_STATE names a folder for the Worker's state, to restart a Worker with the same state.
@@ -43,7 +43,7 @@ fi
 [[ ${WORKER_CONSUMES:-yes} == yes ]] || sed -i '/^\[\[queues.consumers\]\]/,/^$/d' "$work/app/wrangler.toml"
 : "${SIDETONE_SECRET:=$(head -c 32 /dev/urandom | base64)}"
 export SIDETONE_SECRET
-(umask 077 && env | grep '^SIDETONE_' >"$work/app/.dev.vars")
+(umask 077 && env | grep -E '^(SIDETONE|OTEL)_' >"$work/app/.dev.vars")
 
 cd "$work/app"
 "$wrangler" d1 migrations apply DB --local --persist-to "$state" >&2 </dev/null

@@ -6,10 +6,14 @@ use sha2::{Digest, Sha256};
 
 /// The SHA-256 of `bytes`, in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digest = Sha256::digest(bytes);
-    let mut text = String::with_capacity(2 * digest.len());
-    for byte in digest {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));
         text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }

@@ -36,7 +36,7 @@ pub use metrics::{JobsOfKind, Metrics, MetricsForm, Readings};
 pub use party::{Party, PartyKind};
 pub use relay::{RelayedSocket, SocketHolder};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
-pub use traces::Traces;
+pub use traces::{Attribute, Step, Traces, otlp};
 pub use web_sockets::{
     ClientReceived, ClientSender, ClientSocket, EXCHANGE_ERROR_BYTES_MAX, ExchangeFailure, NoWebSockets,
     NotSent, SocketRequest, TOO_LARGE_CODE, WebSockets,

@@ -10,6 +10,7 @@ use crate::services::Services;
 use crate::storage::events::{self, About, Subscribers};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::{Job, JobKind};
+use crate::storage::trace;
 
 /// Statements in their order, the jobs to wake after them, the calls to signal, and those that have ended.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -119,7 +120,9 @@ impl Followup {
             ports.live.signal(call_id).await;
         }
         if let Some(traces) = &ports.traces {
-            self.ended.iter().for_each(|(workspace_id, call)| traces.ended(workspace_id, call));
+            let steps =
+                self.ended.iter().filter_map(|(workspace_id, call)| trace::step_of_call(workspace_id, call));
+            steps.for_each(|step| traces.ended(step));
         }
     }
 }

@@ -27,4 +27,5 @@ pub mod signing;
 pub(crate) mod snapshots;
 pub mod spending;
 pub(crate) mod test_token;
+mod trace;
 pub(crate) mod workspaces;

@@ -433,6 +433,10 @@ fn budgets() -> Vec<Limit> {
             "100 %".to_owned(),
         ),
         most("conversations of one workspace alone", places),
+        most(
+            "spans of traces that wait in an isolate (Worker)",
+            format!("{}, of {} together", count(TRACE_SPANS_MAX), bytes(TRACE_BYTES_MAX)),
+        ),
         most("simulation runs at once (self-hosted)", shared_places(RUNS_AT_ONCE, "")),
         most(
             "hang-ups, and calls that are settled and analysed, at once (self-hosted)",

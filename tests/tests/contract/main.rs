@@ -80,6 +80,7 @@ mod spending;
 mod tool_mocks;
 mod tool_tests;
 mod tools;
+mod traces;
 mod transfers;
 mod unread;
 mod variables;

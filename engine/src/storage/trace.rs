@@ -1,28 +1,15 @@
 //! The steps of a call as spans, by the names of OpenTelemetry's conventions for generative AI where there are any. Nothing
 //! that anybody said is in them.
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use opentelemetry::KeyValue;
-use opentelemetry::trace::SpanKind;
 use serde_json::Value;
-use sidetone_engine::base::time;
 
-/// A step, and the steps that it consists of.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    pub name: Cow<'static, str>,
-    pub kind: SpanKind,
-    pub start_ms: i64,
-    pub end_ms: i64,
-    pub attributes: Vec<KeyValue>,
-    /// Why it failed.
-    pub failure: Option<String>,
-    pub inner: Vec<Step>,
-}
+use crate::base::ids::WorkspaceId;
+use crate::base::time;
+use crate::ports::{Attribute, Step};
 
 /// The call as `GET /calls/{id}` shows it. `None` if it never had a beginning or has no end.
-pub fn step_of_call(workspace_id: &str, call: &Value) -> Option<Step> {
+pub(super) fn step_of_call(workspace_id: &WorkspaceId, call: &Value) -> Option<Step> {
     let at = |name: &str| call[name].as_str().and_then(time::from);
     let began_ms = at("started_at")?;
     // Times in a call count from here.
@@ -30,8 +17,8 @@ pub fn step_of_call(workspace_id: &str, call: &Value) -> Option<Step> {
     let text = |name: &str| call[name].as_str().filter(|text| !text.is_empty());
     let model = text("model").unwrap_or_default();
     let mut attributes = vec![
-        KeyValue::new("gen_ai.operation.name", "invoke_agent"),
-        KeyValue::new("sidetone.workspace.id", workspace_id.to_owned()),
+        pair("gen_ai.operation.name", "invoke_agent"),
+        pair("sidetone.workspace.id", workspace_id.to_string()),
     ];
     attributes.extend(of_model(model));
     for (attribute, name) in [
@@ -45,20 +32,20 @@ pub fn step_of_call(workspace_id: &str, call: &Value) -> Option<Step> {
         ("sidetone.call.fault", "fault"),
         ("sidetone.run.id", "simulation_run_id"),
     ] {
-        attributes.extend(text(name).map(|value| KeyValue::new(attribute, value.to_owned())));
+        attributes.extend(text(name).map(|value| pair(attribute, value.to_owned())));
     }
     for (attribute, part, name) in [
         ("gen_ai.usage.input_tokens", "usage", "llm_input_tokens"),
         ("gen_ai.usage.output_tokens", "usage", "llm_output_tokens"),
         ("sidetone.cost.total_microusd", "costs", "total_microusd"),
     ] {
-        attributes.extend(call[part][name].as_i64().map(|value| KeyValue::new(attribute, value)));
+        attributes.extend(call[part][name].as_i64().map(|value| pair(attribute, value)));
     }
     let fault = text("fault").filter(|fault| *fault != "none");
-    attributes.extend(fault.map(|fault| KeyValue::new("error.type", fault.to_owned())));
+    attributes.extend(fault.map(|fault| pair("error.type", fault.to_owned())));
     let mut step = Step {
         name: "invoke_agent".into(),
-        kind: SpanKind::Internal,
+        is_client: false,
         start_ms: began_ms,
         end_ms: at("ended_at")?,
         attributes,
@@ -72,8 +59,7 @@ pub fn step_of_call(workspace_id: &str, call: &Value) -> Option<Step> {
         false => turns.iter().filter_map(|turn| spoken_turn(turn, zero_ms, model)).collect(),
     };
     for tool in tools(rows, zero_ms) {
-        let within =
-            step.inner.iter_mut().rev().find(|turn| turn.kind == SpanKind::Internal && turn.holds(&tool));
+        let within = step.inner.iter_mut().rev().find(|turn| holds(turn, &tool));
         match within {
             Some(turn) => turn.inner.push(tool),
             None => step.inner.push(tool),
@@ -82,15 +68,9 @@ pub fn step_of_call(workspace_id: &str, call: &Value) -> Option<Step> {
     Some(step)
 }
 
-impl Step {
-    fn new(name: impl Into<Cow<'static, str>>, kind: SpanKind, start_ms: i64, end_ms: i64) -> Self {
-        let name = name.into();
-        Self { name, kind, start_ms, end_ms, attributes: Vec::new(), failure: None, inner: Vec::new() }
-    }
-
-    fn holds(&self, other: &Self) -> bool {
-        self.name == "turn" && (self.start_ms..=self.end_ms).contains(&other.start_ms)
-    }
+/// Whether a step of the call is a turn in which this one began.
+fn holds(turn: &Step, other: &Step) -> bool {
+    turn.name == "turn" && (turn.start_ms..=turn.end_ms).contains(&other.start_ms)
 }
 
 /// From the caller's last word to the answer's first sound, and what was waited for.
@@ -98,15 +78,15 @@ fn spoken_turn(turn: &Value, zero_ms: i64, model: &str) -> Option<Step> {
     let at = |name: &str| turn[name].as_i64().map(|ms| zero_ms + ms);
     let said_ms = at("end_of_speech_ms")?;
     let reached = ["transcript_ms", "model_first_ms", "speech_first_ms", "heard_first_ms"].map(at);
-    let mut step = Step::new("turn", SpanKind::Internal, said_ms, said_ms);
+    let mut step = Step::new("turn", false, said_ms, said_ms);
     let mut from_ms = said_ms;
     for (which, reached) in reached.into_iter().enumerate() {
         let Some(to_ms) = reached else { continue };
         let mut part = match which {
-            0 => Step::new("speech_to_text", SpanKind::Client, from_ms, to_ms),
+            0 => Step::new("speech_to_text", true, from_ms, to_ms),
             1 => chat(model, from_ms, to_ms),
-            2 => Step::new("text_to_speech", SpanKind::Client, from_ms, to_ms),
-            _ => Step::new("play", SpanKind::Internal, from_ms, to_ms),
+            2 => Step::new("text_to_speech", true, from_ms, to_ms),
+            _ => Step::new("play", false, from_ms, to_ms),
         };
         part.end_ms = part.end_ms.max(part.start_ms);
         from_ms = part.end_ms;
@@ -114,7 +94,7 @@ fn spoken_turn(turn: &Value, zero_ms: i64, model: &str) -> Option<Step> {
         step.inner.push(part);
     }
     if let Some(heard_ms) = reached[3] {
-        step.attributes.push(KeyValue::new("sidetone.turn.wait_ms", (heard_ms - said_ms).max(0)));
+        step.attributes.push(pair("sidetone.turn.wait_ms", (heard_ms - said_ms).max(0)));
     }
     Some(step)
 }
@@ -129,7 +109,7 @@ fn written_turns(rows: &[Value], zero_ms: i64, model: &str) -> Vec<Step> {
             Some("assistant") => {
                 if let (Some(from_ms), Some(to_ms)) = (asked_ms.take(), row["start_ms"].as_i64()) {
                     let (from_ms, to_ms) = (zero_ms + from_ms, zero_ms + to_ms.max(from_ms));
-                    let mut turn = Step::new("turn", SpanKind::Internal, from_ms, to_ms);
+                    let mut turn = Step::new("turn", false, from_ms, to_ms);
                     turn.inner.push(chat(model, from_ms, to_ms));
                     turns.push(turn);
                 }
@@ -142,11 +122,11 @@ fn written_turns(rows: &[Value], zero_ms: i64, model: &str) -> Vec<Step> {
 
 /// The request to the model, until its first words.
 fn chat(model: &str, start_ms: i64, end_ms: i64) -> Step {
-    let mut step = Step::new("chat", SpanKind::Client, start_ms, end_ms);
+    let mut step = Step::new("chat", true, start_ms, end_ms);
     if let Some((_, name)) = model.split_once('/') {
         step.name = format!("chat {name}").into();
     }
-    step.attributes.push(KeyValue::new("gen_ai.operation.name", "chat"));
+    step.attributes.push(pair("gen_ai.operation.name", "chat"));
     step.attributes.extend(of_model(model));
     step
 }
@@ -165,34 +145,37 @@ fn tools(rows: &[Value], zero_ms: i64) -> Vec<Step> {
             let id = call["tool_call_id"].as_str().unwrap_or_default();
             let result = results.get(id).copied();
             let end_ms = result.and_then(|row| row["end_ms"].as_i64()).map_or(start_ms, |ms| zero_ms + ms);
-            let mut step = Step::new(format!("execute_tool {name}"), SpanKind::Internal, start_ms, end_ms);
+            let mut step = Step::new(format!("execute_tool {name}"), false, start_ms, end_ms);
             step.attributes = vec![
-                KeyValue::new("gen_ai.operation.name", "execute_tool"),
-                KeyValue::new("gen_ai.tool.name", name.to_owned()),
-                KeyValue::new("gen_ai.tool.call.id", id.to_owned()),
+                pair("gen_ai.operation.name", "execute_tool"),
+                pair("gen_ai.tool.name", name.to_owned()),
+                pair("gen_ai.tool.call.id", id.to_owned()),
             ];
             let has_failed = |row: &Value| row["is_error"].as_bool() == Some(true);
             if has_failed(call) || result.is_none_or(has_failed) {
                 step.failure = Some("the tool failed".to_owned());
-                step.attributes.push(KeyValue::new("error.type", "tool"));
+                step.attributes.push(pair("error.type", "tool"));
             }
             Some(step)
         })
         .collect()
 }
 
-fn of_model(model: &str) -> Vec<KeyValue> {
+fn pair(name: &'static str, value: impl Into<Attribute>) -> (&'static str, Attribute) {
+    (name, value.into())
+}
+
+fn of_model(model: &str) -> Vec<(&'static str, Attribute)> {
     let Some((provider, name)) = model.split_once('/') else { return Vec::new() };
-    vec![
-        KeyValue::new("gen_ai.provider.name", provider.to_owned()),
-        KeyValue::new("gen_ai.request.model", name.to_owned()),
-    ]
+    vec![pair("gen_ai.provider.name", provider.to_owned()), pair("gen_ai.request.model", name.to_owned())]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
+    use crate::base::ids::Id as _;
 
     fn call() -> Value {
         json!({
@@ -219,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_spoken_call_has_its_turns_with_what_was_waited_for() {
-        let step = step_of_call("ws_1", &call()).unwrap();
+        let step = step_of_call(&WorkspaceId::from_stored("ws_1"), &call()).unwrap();
         assert_eq!((step.end_ms - step.start_ms, &step.failure), (60_000, &None));
-        assert!(step.attributes.contains(&KeyValue::new("gen_ai.usage.input_tokens", 120)));
-        assert!(step.attributes.contains(&KeyValue::new("gen_ai.provider.name", "openai")));
+        assert!(step.attributes.contains(&pair("gen_ai.usage.input_tokens", 120)));
+        assert!(step.attributes.contains(&pair("gen_ai.provider.name", "openai")));
         assert_eq!(named(&step.inner), ["turn", "turn"]);
         let turn = &step.inner[0];
         assert_eq!(
@@ -248,12 +231,12 @@ mod tests {
             {"role": "assistant", "text": "Yes?", "start_ms": 2_000, "end_ms": 2_000},
             {"role": "user", "text": "Bye", "start_ms": 3_000, "end_ms": 3_000},
         ]);
-        let step = step_of_call("ws_1", &call).unwrap();
+        let step = step_of_call(&WorkspaceId::from_stored("ws_1"), &call).unwrap();
         assert_eq!(
             (named(&step.inner), named(&step.inner[0].inner)),
             (vec!["turn"], vec!["chat gpt-4.1-mini"])
         );
         assert_eq!(step.inner[0].end_ms - step.inner[0].start_ms, 500);
-        assert!(step.failure.is_some() && step.attributes.contains(&KeyValue::new("error.type", "provider")));
+        assert!(step.failure.is_some() && step.attributes.contains(&pair("error.type", "provider")));
     }
 }
