@@ -73,7 +73,7 @@ pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
 const METRICS_TOKEN: &str = "SIDETONE_METRICS_TOKEN";
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
-const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY"];
+const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY", "SIDETONE_URL", "SIDETONE_API_KEY"];
 
 /// The operator's configuration.
 #[derive(Clone)]

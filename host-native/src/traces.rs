@@ -27,17 +27,14 @@ impl Traces {
     /// `None` without an endpoint. The library reads its other variables itself.
     pub fn from_settings(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         let Some(name) = otlp::turned_on_by(&lookup) else { return Ok(None) };
+        otlp::headers(&lookup)?;
         let wrong = |message: String| SettingError { name, message };
         let collector = Collector::new().map_err(|error| wrong(error.to_string()))?;
         let exporter = SpanExporter::builder().with_http().with_http_client(collector).build();
         let exporter =
             exporter.map_err(|_| wrong("is not a URL such as http://127.0.0.1:4318".to_owned()))?;
-        let resource =
-            Resource::builder().with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
-        let resource = match lookup(otlp::SERVICE_NAME).is_some_and(|name| !name.trim().is_empty()) {
-            true => resource,
-            false => resource.with_service_name("sidetone"),
-        };
+        let known = otlp::resource(&lookup)?.into_iter().map(|(name, value)| KeyValue::new(name, value));
+        let resource = Resource::builder().with_attributes(known);
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
             .with_resource(resource.build())

@@ -2,14 +2,17 @@
 //! duplicated or late: the cron trigger finds all due jobs. Each job queue has its own Cloudflare queue, so an
 //! unresponsive receiver delays deliveries but no run, and a run delays no hang-up.
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Mutex;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 use sidetone_engine::base::ids::JobId;
-use sidetone_engine::jobs::{Invocation, JOBS_PER_INVOCATION};
+use sidetone_engine::jobs::{Invocation, JOBS_PER_INVOCATION, Report};
 use sidetone_engine::ports::{JobQueue, Queue, Wake};
 use worker::{
-    BatchMessageBuilder, Context, Env, MessageBatch, MessageBuilder, ScheduleContext, console_error,
+    BatchMessageBuilder, Context, Delay, Env, MessageBatch, MessageBuilder, ScheduleContext, console_error,
 };
 
 use crate::isolate::{self, Service};
@@ -18,6 +21,8 @@ use crate::isolate::{self, Service};
 const MESSAGES_PER_SEND_MAX: usize = 100;
 /// Cloudflare's limit for a delay; the cron trigger finds jobs that are due later.
 const DELAY_S_MAX: u32 = 12 * 60 * 60;
+/// What jobs collect is sent this often while others still run.
+const COLLECTED_EVERY: Duration = Duration::from_secs(10);
 
 /// The content of a message.
 #[derive(Serialize, Deserialize)]
@@ -104,11 +109,8 @@ pub async fn consume(batch: &MessageBatch<Hint>, env: &Env, context: &Context) -
             let hints: Vec<Option<String>> =
                 batch.iter().map(|message| Some(message.ok()?.into_body().queue)).collect();
             let jobs = service.engine.jobs_of_hints(&service.owner, hints.iter().map(Option::as_deref));
-            let done = run(&service, jobs).await;
-            if service.has_collected() {
-                context.wait_until(async move { service.send_collected().await });
-            }
-            done
+            let later = |service: Service| context.wait_until(async move { service.send_collected().await });
+            run(&service, jobs, later).await
         }
         Err(not_ready) => {
             console_error!("{not_ready}");
@@ -122,24 +124,37 @@ pub async fn scheduled(env: &Env, context: &ScheduleContext) {
     match isolate::for_jobs(env) {
         Ok(service) => {
             let jobs = service.engine.scheduled_jobs(&service.owner);
-            run(&service, jobs).await;
-            if service.has_collected() {
-                context.wait_until(async move { service.send_collected().await });
-            }
+            let later = |service: Service| context.wait_until(async move { service.send_collected().await });
+            run(&service, jobs, later).await;
         }
         Err(not_ready) => console_error!("{not_ready}"),
     }
 }
 
-/// Runs an invocation. Returns false if its hints should be delivered again.
-async fn run(service: &Service, mut jobs: Invocation) -> bool {
+/// Runs an invocation; what its jobs collect is sent later. Returns false if its hints should be delivered again.
+async fn run(service: &Service, mut jobs: Invocation, later: impl Fn(Service)) -> bool {
     let mut done = true;
-    while let Some(report) = jobs.next().await {
+    while let Some(report) = next(service, &mut jobs, &later).await {
         for incident in &report.incidents {
             console_error!("{incident}");
         }
         done &= !report.retry_hints;
         service.send_wakes().await;
     }
+    if service.has_collected() {
+        later(service.clone());
+    }
     done
+}
+
+/// The next report. What is collected is not kept until the longest job ends.
+async fn next(service: &Service, jobs: &mut Invocation, later: &impl Fn(Service)) -> Option<Report> {
+    let mut next = pin!(jobs.next());
+    loop {
+        match select(next.as_mut(), Delay::from(COLLECTED_EVERY)).await {
+            Either::Left((report, _)) => return report,
+            Either::Right(_) if service.has_collected() => later(service.clone()),
+            Either::Right(_) => {}
+        }
+    }
 }

@@ -9,14 +9,17 @@ use sidetone_engine::base::limits::{
     TRACE_BYTES_MAX, TRACE_DEADLINE_MS, TRACE_SPANS_AT_ONCE, TRACE_SPANS_MAX,
 };
 use sidetone_engine::ports::otlp::{self, Collector};
-use sidetone_engine::ports::{self, Step};
+use sidetone_engine::ports::{self, Clock as _, Step};
 use worker::{
     AbortController, CacheMode, Delay, Fetch, Headers, Method, Request, RequestInit, RequestRedirect,
-    console_warn,
+    console_log, console_warn,
 };
 
 use crate::http::AbortOnDrop;
-use crate::system::PlatformRandom;
+use crate::system::{PlatformClock, PlatformRandom};
+
+/// How long spans on their way count at most: the platform may stop whoever sends them.
+const LEAVING_MS_MAX: i64 = 30_000;
 
 /// Collects spans until they are sent.
 pub struct Traces {
@@ -24,18 +27,47 @@ pub struct Traces {
     waiting: RefCell<Waiting>,
     /// Whether the last ones were lost, so that this is logged once.
     is_lost: Cell<bool>,
+    /// Whether there was no room for the last ones, likewise.
+    is_full: Cell<bool>,
 }
 
 #[derive(Default)]
 struct Waiting {
     spans: Vec<String>,
     bytes: usize,
+    /// Those on their way.
+    leaving: Vec<Leaving>,
+}
+
+/// Spans on their way: until when they count, how many they are, and their size.
+#[derive(Clone, Copy, PartialEq)]
+struct Leaving {
+    until_ms: i64,
+    spans: usize,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// The number and the size of all that are kept.
+    fn kept(&mut self, now_ms: i64) -> (usize, usize) {
+        self.leaving.retain(|leaving| now_ms < leaving.until_ms);
+        let here = (self.spans.len(), self.bytes);
+        self.leaving.iter().fold(here, |(spans, bytes), one| (spans + one.spans, bytes + one.bytes))
+    }
+
+    fn leave(&mut self, now_ms: i64) -> (Vec<String>, Leaving) {
+        let spans = std::mem::take(&mut self.spans);
+        let bytes = std::mem::take(&mut self.bytes);
+        let leaving = Leaving { until_ms: now_ms + LEAVING_MS_MAX, spans: spans.len(), bytes };
+        self.leaving.push(leaving);
+        (spans, leaving)
+    }
 }
 
 impl Traces {
     /// For this collector.
     pub fn new(collector: Collector) -> Self {
-        Self { collector, waiting: RefCell::default(), is_lost: Cell::default() }
+        Self { collector, waiting: RefCell::default(), is_lost: Cell::default(), is_full: Cell::default() }
     }
 
     /// Whether there is nothing to send.
@@ -45,16 +77,32 @@ impl Traces {
 
     /// Sends the collected spans.
     pub async fn send(&self) {
-        let Waiting { spans, .. } = self.waiting.take();
+        if self.is_empty() {
+            return;
+        }
+        let (spans, leaving) = self.waiting.borrow_mut().leave(PlatformClock.now_ms());
         for spans in spans.chunks(TRACE_SPANS_AT_ONCE) {
             let problem = self.post(self.collector.body(spans)).await.err();
+            let has_failed = problem.is_some();
             self.note(problem);
+            if has_failed {
+                // The others would take as long again.
+                break;
+            }
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        if let Some(at) = waiting.leaving.iter().position(|one| *one == leaving) {
+            waiting.leaving.swap_remove(at);
         }
     }
 
     fn note(&self, problem: Option<String>) {
-        if let (false, Some(problem)) = (self.is_lost.replace(problem.is_some()), problem) {
-            console_warn!("the collector takes no traces: they are lost: {problem}");
+        match (self.is_lost.replace(problem.is_some()), problem) {
+            (false, Some(problem)) => {
+                console_warn!("the collector takes no traces: they are lost: {problem}");
+            }
+            (true, None) => console_log!("the collector takes traces again"),
+            _ => {}
         }
     }
 
@@ -92,16 +140,18 @@ impl Traces {
 
 impl ports::Traces for Traces {
     fn ended(&self, call: Step) {
-        let mut waiting = self.waiting.borrow_mut();
         let spans = otlp::spans(&call, &PlatformRandom);
-        let (number, bytes) =
-            (waiting.spans.len() + spans.len(), waiting.bytes + spans.iter().map(String::len).sum::<usize>());
-        if number <= TRACE_SPANS_MAX && bytes <= TRACE_BYTES_MAX {
+        let size: usize = spans.iter().map(String::len).sum();
+        let mut waiting = self.waiting.borrow_mut();
+        let (number, bytes) = waiting.kept(PlatformClock.now_ms());
+        let is_full = number + spans.len() > TRACE_SPANS_MAX || bytes + size > TRACE_BYTES_MAX;
+        if !is_full {
             waiting.spans.extend(spans);
-            waiting.bytes = bytes;
-        } else {
-            drop(waiting);
-            self.note(Some("too many wait".to_owned()));
+            waiting.bytes += size;
+        }
+        drop(waiting);
+        if !self.is_full.replace(is_full) && is_full {
+            console_warn!("there is no room for a call's trace: it is lost");
         }
     }
 }

@@ -98,6 +98,13 @@ impl<'a> Browser<'a> {
         self.speak(&vec![0; RATE.frame_samples() * (ms / FRAME_MS) as usize]);
     }
 
+    /// Listens until the loudspeaker has played so much, and half a second longer.
+    #[track_caller]
+    pub fn hear_ms(&mut self, ms: i64) {
+        self.until("so much sound", |browser| (browser.played_ms() >= ms).then_some(()));
+        self.wait(500);
+    }
+
     /// The next text that the loudspeaker plays in tones.
     #[track_caller]
     pub fn hear(&mut self) -> String {

@@ -117,7 +117,7 @@ pub struct Conversation {
     has_said_rest: bool,
     /// Since when the lines being spoken are paused, if they are.
     #[serde(default)]
-    paused_ms: Option<i64>,
+    paused_at_ms: Option<i64>,
     /// The lines that the assistant is speaking, in their order: spoken ones that are still being played, or the written
     /// ones since the user's last line, which the client may speak.
     speaking: VecDeque<LineUnderWay>,
@@ -176,7 +176,7 @@ impl Conversation {
             pending: Vec::new(),
             held: Vec::new(),
             waiting_since_ms: 0,
-            paused_ms: None,
+            paused_at_ms: None,
             has_filled: false,
             has_said_rest: false,
             speaking: VecDeque::new(),
@@ -235,8 +235,8 @@ impl Conversation {
             Input::MachineAnswered { greeting } => self.machine_answered(greeting),
             Input::Tick => self.time_passed(),
             Input::LineBegan { at_ms } => self.line_began(at_ms),
-            Input::Paused => self.paused_ms = self.paused_ms.or(Some(self.offset_ms)),
-            Input::Resumed => self.paused_ms = None,
+            Input::Paused => self.paused_at_ms = self.paused_at_ms.or(Some(self.offset_ms)),
+            Input::Resumed => self.paused_at_ms = None,
             Input::Spoken { until_ms } => self.spoken(until_ms),
             Input::HangUp { by: Party::User } => self.end(EndedReason::UserHungUp),
             Input::HangUp { by: Party::Assistant } => self.end(EndedReason::AssistantEnded),

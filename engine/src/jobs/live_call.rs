@@ -199,7 +199,7 @@ async fn analyze_call(
         Ok(analyst) if found.model != RULES_MODEL && job.attempts <= JOB_ATTEMPTS_MAX => {
             let reserve = || reserve_analysis(services, job, call_id, &found.model);
             match retry_stale_within(LEASED_ATTEMPTS_MAX, reserve).await? {
-                Grant::Taken | Grant::Spent => by_rule(),
+                Grant::AllReserved | Grant::Spent => by_rule(),
                 grant @ (Grant::Free | Grant::Reserve(_)) => {
                     let most_microusd = grant.reserved().unwrap_or(LIVE_COST_MICROUSD_MAX);
                     let answer = analyst.analyse(services.ports(), &turn, most_microusd.into()).await;
@@ -244,7 +244,7 @@ async fn reserve_analysis(
     let select = spending::select_beside(services, now_ms, Some(call_id)).in_workspace(workspace_id);
     let [budget] = services.read([select]).await?;
     let grant = Budget::read(Some(&budget))?.grant(spending::wanted_by_models(services, model, TONE));
-    if matches!(grant, Grant::Taken | Grant::Spent) {
+    if matches!(grant, Grant::AllReserved | Grant::Spent) {
         return Ok(grant);
     }
     let mut statements = job.extend(now_ms, ANSWER_MS).statements;

@@ -147,8 +147,7 @@ pub(crate) fn late() -> Error {
     not_now(LATE)
 }
 
-const LATE: &str =
-    "The server is late with the audio of the calls that it has, and begins no further one at the moment.";
+const LATE: &str = "The server is overloaded: the audio of current calls is late, so it starts no new ones.";
 
 /// Why no telephone call should be answered now; `None` if one can be. What it needs is taken when its media connect.
 pub(crate) fn refusal(services: &Services, workspace_id: &WorkspaceId) -> Option<&'static str> {

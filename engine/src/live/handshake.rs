@@ -15,7 +15,7 @@ use super::restart;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{CallId, Id, RequestId};
-use crate::base::limits::{LIVE_COST_MICROUSD_MAX, LIVE_SILENCE_MS};
+use crate::base::limits::{BROWSER_SILENCE_MS, LIVE_COST_MICROUSD_MAX};
 use crate::base::response::{error_response, json_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::config::Talking;
@@ -203,7 +203,7 @@ async fn open(services: &Services, incoming: &Incoming) -> Result<LiveSession, F
         texts: opened.texts,
         assistant: opened.assistant,
         max_duration_ms: i64::from(token.max_duration_seconds) * 1_000,
-        silence_ms: LIVE_SILENCE_MS,
+        silence_ms: BROWSER_SILENCE_MS,
         max_cost_microusd: opened.max_cost_microusd,
         on_phone: false,
         is_spoken: opened.is_spoken,

@@ -39,8 +39,8 @@ pub(crate) mod simulated;
 mod speech_exchanges;
 pub mod telephony;
 mod text_peer;
-pub(crate) mod tool_callback;
 pub(crate) mod tool_calls;
+pub(crate) mod tool_request;
 mod voice_of_call;
 
 pub use accepted::LiveSocket;

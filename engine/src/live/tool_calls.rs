@@ -2,7 +2,7 @@
 //! call that can be sent.
 use serde_json::Value;
 
-use super::tool_callback;
+use super::tool_request;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, HttpError};
 use crate::services::Services;
@@ -85,13 +85,13 @@ impl<'a> ToolCaller<'a> {
     ) -> Result<Committed<'a>, DatabaseError> {
         let written = statements.len();
         let tools = calls.iter().filter_map(|call| self.tool(&call.name));
-        statements.extend(tools.map(|tool| tool_callback::secrets(tool, &self.call.workspace_id)));
+        statements.extend(tools.map(|tool| tool_request::secrets(tool, &self.call.workspace_id)));
         statements.extend(reads);
         let mut rows = self.services.ports().database.write(statements).await?.into_iter().skip(written);
         let mut committed = Vec::with_capacity(calls.len());
         for call in calls {
             let tool = match self.tool(&call.name) {
-                Some(tool) => Some((tool, tool_callback::read_secrets(tool, rows.next().as_ref())?)),
+                Some(tool) => Some((tool, tool_request::read_secrets(tool, rows.next().as_ref())?)),
                 None => None,
             };
             committed.push(CommittedCall { caller: *self, call, tool });
@@ -127,7 +127,7 @@ impl CommittedCall<'_> {
         }
         let answer = match tool {
             Some((tool, secrets)) => {
-                tool_callback::call(caller.services, tool, secrets, &id, &arguments, caller.call).await
+                tool_request::call(caller.services, tool, secrets, &id, &arguments, caller.call).await
             }
             // On the telephone, the driver does it (`live::drive`).
             None if caller.assistant.hands_over_with(&name) => Ok(NOBODY_CALLED.to_owned()),
@@ -144,7 +144,7 @@ impl CommittedCall<'_> {
 fn answer_of(id: String, tool: &ToolSnapshot, result: MockedResult) -> ToolAnswer {
     let MockedResult { text, is_error, delay_ms } = result;
     if delay_ms > tool.timeout_ms {
-        let text = tool_callback::reason(tool, &HttpError::Timeout);
+        let text = tool_request::reason(tool, &HttpError::Timeout);
         return ToolAnswer { id, text, is_error: true, mocked: true, delay_ms: tool.timeout_ms };
     }
     ToolAnswer { id, text, is_error, mocked: true, delay_ms }

@@ -50,5 +50,5 @@ impl Trial {
 
 /// The error without a filter: nobody deletes everything by accident.
 pub(crate) fn no_filter(field: &str) -> Error {
-    Error::field(field, "give this or another filter: without any, everything would be deleted")
+    Error::field(field, "at least one filter is required, so that nobody deletes everything by mistake")
 }

@@ -19,8 +19,9 @@ pub(crate) fn check(wanted: &Wanted<'_>, values: &Values<'_>) -> Result<(), Erro
     }
     match wanted.too_long(values) {
         Some(field) => {
-            let message =
-                format!("make the assistant's `{field}` longer than it may be; send shorter values");
+            let message = format!(
+                "with these values, the assistant's `{field}` exceeds its maximum length; send shorter values"
+            );
             Err(Error::field("variables", message))
         }
         None => Ok(()),

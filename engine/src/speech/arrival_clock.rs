@@ -10,7 +10,7 @@ const EARLY_MS: i64 = 100;
 /// A delay of which nothing was made up for this long is a loss.
 const DELAY_MS: i64 = 2_000;
 /// What arrives first was delayed if more follows within this time than was spoken.
-const STARTS_MS: i64 = 1_000;
+pub(super) const STARTS_MS: i64 = 1_000;
 
 /// The clock of one line's audio. Times are counted in samples, from the conversation's clock.
 ///

@@ -8,6 +8,7 @@ mod words;
 
 use std::collections::VecDeque;
 
+use super::arrival_clock::STARTS_MS;
 use super::audio::Rate;
 use super::end_of_turn::{Patience, TurnSoFar, turn_ends_at_ms};
 use super::exchange::{Arrival, ExchangeId, SpeechFailure, Transmit};
@@ -133,6 +134,8 @@ pub struct Listener {
     samples: u64,
     spoken_until_ms: i64,
     gaps: Gaps,
+    /// When the first audio came.
+    opened_ms: Option<i64>,
     turn: Option<Turn>,
     /// Utterances without a result. Those of turns that are over come first.
     pending: usize,
@@ -164,6 +167,7 @@ impl Listener {
             samples: 0,
             spoken_until_ms: 0,
             gaps: Gaps::default(),
+            opened_ms: None,
             turn: None,
             pending: 0,
             late: VecDeque::new(),
@@ -178,14 +182,15 @@ impl Listener {
 
     /// Takes the next audio of the person, of which the last was spoken at `until_ms`.
     pub fn hear(&mut self, now_ms: i64, until_ms: i64, samples: &[i16]) {
-        let is_first = self.samples == 0;
+        let is_first = self.opened_ms.is_none();
+        let opens = now_ms - *self.opened_ms.get_or_insert(now_ms) <= STARTS_MS;
         self.samples += samples.len() as u64;
         let awaited_ms = self.spoken_until_ms + self.rate.ms_of(samples.len());
         let before_ms = std::mem::replace(&mut self.spoken_until_ms, until_ms);
         if !is_first {
             let turn = self.turn.as_mut();
             let times = turn.map(|turn| [&mut turn.began_ms, &mut turn.voiced_until_ms]);
-            self.gaps.late(before_ms, until_ms - awaited_ms, times.into_iter().flatten());
+            self.gaps.late(before_ms, until_ms - awaited_ms, opens, times.into_iter().flatten());
         }
         let events = self.activity.hear(samples);
         match self.resampler.passes_through() {
@@ -199,11 +204,12 @@ impl Listener {
             }
         }
         let voiced_ms = self.activity.voiced_ms();
-        let voiced_until_ms = self.activity.voiced_until().map(|at| self.time_of(at));
+        let voiced_until_ms = self.activity.voiced_until().map(|at| self.end_of(at));
         // The provider was wrong: the person goes on.
         if self.ended_in_voice_ms.is_some_and(|before_ms| voiced_ms - before_ms >= WANTS_TO_SPEAK_MS) {
             self.ended_in_voice_ms = None;
-            let turn = self.turn.get_or_insert_with(|| Turn::new(until_ms - WANTS_TO_SPEAK_MS));
+            let began_ms = self.gaps.before(until_ms, WANTS_TO_SPEAK_MS);
+            let turn = self.turn.get_or_insert_with(|| Turn::new(began_ms));
             turn.is_voiced = true;
         }
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.is_voiced) {
@@ -287,7 +293,7 @@ impl Listener {
         self.transcriber.speech_ended(now_ms);
         self.ended_in_voice_ms = None;
         self.pending += 1;
-        let ended_ms = self.time_of(at);
+        let ended_ms = self.end_of(at);
         // A provider that detects turns may have ended it before.
         self.unheard.ended(ended_ms, self.turn.is_some());
         if let Some(turn) = &mut self.turn {
@@ -475,10 +481,20 @@ impl Listener {
         (is_complete && !self.transcriber.detects_turns()).then_some(turn.voiced_until_ms + PROBABLY_ENDED_MS)
     }
 
+    /// The time of the end of what was heard: a gap that follows is none of it.
+    fn end_of(&self, at: u64) -> i64 {
+        self.gaps.before(self.spoken_until_ms, self.since(at) + 1) + 1
+    }
+
     /// The time of a position in the audio.
     fn time_of(&self, at: u64) -> i64 {
+        self.gaps.before(self.spoken_until_ms, self.since(at))
+    }
+
+    /// How much audio was heard after a position, in ms.
+    fn since(&self, at: u64) -> i64 {
         let since = self.samples.saturating_sub(at).saturating_mul(1_000) / u64::from(self.rate.hz());
-        self.gaps.before(self.spoken_until_ms, i64::try_from(since).unwrap_or(0))
+        i64::try_from(since).unwrap_or(0)
     }
 }
 

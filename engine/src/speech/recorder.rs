@@ -237,6 +237,7 @@ impl Recorder {
         if self.is_first_segment {
             take_out(&mut self.caller, 0, usize::MAX);
         }
+        self.gaps.retain(|gap| gap.samples + gap.cut > 0);
         early - left
     }
 

@@ -81,7 +81,7 @@ impl Fault {
             Self::Storage(DatabaseError::TooLong) => {
                 let message = format!(
                     "This took longer than {} s. Narrow it: search for longer or rarer words, or limit the time with \
-                     `from` and `to`.",
+                     `date_from` and `date_to`.",
                     LONG_READ_MS / 1000
                 );
                 (Error::unavailable(message, 1), None)
@@ -115,5 +115,8 @@ where
 }
 
 fn internal() -> Error {
-    Error::new(Code::Internal, "Something broke on our side. The request id helps us find it.")
+    Error::new(
+        Code::Internal,
+        "An internal error. Give the request id to the operator: the log has the details under it.",
+    )
 }

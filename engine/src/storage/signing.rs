@@ -10,7 +10,7 @@ use crate::ports::statement::Row;
 /// The owner of a signing secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretOwner<'a> {
-    /// A tool, whose callbacks are signed.
+    /// A tool, to which requests are signed.
     Tool(&'a ToolId),
     /// A webhook, whose deliveries are signed.
     Webhook(&'a WebhookId),

@@ -82,12 +82,12 @@ pub fn reserve(
     now_ms: i64,
     reservation: Reservation,
 ) -> [Statement; 2] {
-    let guard = still_left(services, workspace_id, call_id, now_ms, reservation.microusd);
+    let guard = guard_left(services, workspace_id, call_id, now_ms, reservation.microusd);
     [guard, set_reservation(workspace_id, call_id, reservation)]
 }
 
 /// Fails the batch when less than this is left beside what the call has reserved.
-pub fn still_left(
+pub fn guard_left(
     services: &Services,
     workspace_id: &WorkspaceId,
     call_id: &CallId,
@@ -107,7 +107,7 @@ pub fn still_left(
     .in_workspace(workspace_id)
 }
 
-/// Replaces what a call has reserved, by less or by what [`still_left`] has found.
+/// Replaces what a call has reserved, by less or by what [`guard_left`] has found.
 pub fn set_reservation(
     workspace_id: &WorkspaceId,
     call_id: &CallId,
@@ -189,7 +189,7 @@ pub fn wake_waiting(workspace_id: &WorkspaceId) -> Statement {
 
 /// Fails the batch unless everything that is left is still reserved by calls under way, so that one of them will wake
 /// who waits.
-pub fn still_taken(services: &Services, workspace_id: &WorkspaceId, now_ms: i64) -> Statement {
+pub fn guard_all_reserved(services: &Services, workspace_id: &WorkspaceId, now_ms: i64) -> Statement {
     sql!(
         format!(
             "INSERT INTO batch_guard (ok) SELECT 0 FROM workspaces WHERE id = :ws AND ({RESERVED} = 0

@@ -338,7 +338,7 @@ fn conversations() -> Vec<Limit> {
         most("wait for the end of that greeting", duration(VOICEMAIL_WAIT_MS.unsigned_abs())),
         most("equal lines of the assistant in a row", count(REPEATS_MAX)),
         most("silences in a row", count(SILENCES_MAX)),
-        most("time that counts as a silence in the browser", duration(LIVE_SILENCE_MS.unsigned_abs())),
+        most("time that counts as a silence in the browser", duration(BROWSER_SILENCE_MS.unsigned_abs())),
         most("time that counts as a silence on the telephone", duration(PHONE_SILENCE_MS.unsigned_abs())),
         most(
             "time without anything from the carrier, once its audio has begun",
@@ -439,7 +439,7 @@ fn budgets() -> Vec<Limit> {
         ),
         most("simulation runs at once (self-hosted)", shared_places(RUNS_AT_ONCE, "")),
         most(
-            "hang-ups, and calls that are settled and analysed, at once (self-hosted)",
+            "hang-ups, and calls that are settled and analyzed, at once (self-hosted)",
             shared_places(CALL_JOBS_AT_ONCE, "each kind of "),
         ),
         most("webhooks that are sent events at once (self-hosted)", shared_places(DELIVERY_JOBS_AT_ONCE, "")),
@@ -529,7 +529,7 @@ fn retention() -> Vec<Limit> {
         ),
         most("archived transcripts that one page of calls reads", count(ARCHIVES_READ_MAX as u64)),
         most(
-            "time until the sweep looks for old transcripts again",
+            "time until the clean-up looks for old transcripts again",
             duration(ARCHIVE_PAUSE_MS.unsigned_abs()),
         ),
         most("time between two clean-ups (self-hosted)", duration(SWEEP_MS.unsigned_abs())),

@@ -138,7 +138,7 @@ fn a_mistake_is_called_what_it_is() {
     for path in ["/calls", "/simulations/runs"] {
         let reply = world.delete(path).refused("validation_failed");
         let told = message(&reply.json);
-        assert!(told.contains("give this or another filter"), "{told}");
+        assert!(told.contains("at least one filter is required"), "{told}");
     }
     let tool = json!({"name": "a", "url": "https://u:p@example.com/"});
     let reply = world.post("/tools", tool).refused("private_target");

@@ -51,7 +51,7 @@ fn a_process_that_is_late_with_audio_begins_no_further_conversation() {
     let end = ["ended_reason", "outcome", "fault"].map(|name| call[name].as_str().unwrap());
     assert_eq!(end, ["busy", "busy", "platform"], "{call}");
     let why = call["transcript"][0]["text"].as_str().unwrap();
-    assert!(why.contains("is late with the audio"), "{why}");
+    assert!(why.contains("the audio of current calls is late"), "{why}");
 
     // Whoever talks already is not disturbed, and what is over is forgotten.
     browser.wait(10_000);

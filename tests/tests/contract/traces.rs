@@ -25,7 +25,7 @@ fn spans(sent: &Received) -> Vec<Span> {
     assert!(resource.contains("deployment.environment.name"), "{resource}");
     let everything = String::from_utf8_lossy(&sent.body).into_owned();
     assert!(
-        !everything.contains("4711") && !everything.contains("Welcome"),
+        !everything.contains("Zanzibar") && !everything.contains("Welcome"),
         "nothing that was said: {everything}"
     );
     request.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans).collect()
@@ -58,7 +58,7 @@ fn conversation(world: &World, assistant: &str) -> String {
     let mut client = world.start_conversation(assistant);
     let id = client.expect("call_started")["call"]["id"].as_str().unwrap().to_owned();
     client.hear();
-    client.say("What are your hours, please? My number is 4711.");
+    client.say("What are your hours, please? I come from Zanzibar.");
     client.hear();
     client.send(r#"{"type": "hang_up"}"#);
     drop(client);
@@ -91,11 +91,11 @@ fn a_collector_gets_a_trace_of_each_call_and_holds_none_up() {
     );
 
     // It does not answer: the conversation ends all the same, and the next one begins.
-    conversation(&world, &assistant.id);
-    collector.wait_for(1, SOON);
-    let asked = Instant::now();
-    world.get("/calls").ok();
-    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
+    let first = conversation(&world, &assistant.id);
+    let asked = collector.wait_for(1, SOON)[0].at;
+    world.settled_call(&first);
+    // The Worker gives a collector five seconds.
+    assert!(asked.elapsed() < Duration::from_millis(4_500), "it took {:?}", asked.elapsed());
     collector.set(ReceiverBehaviour::Status(200));
 
     let id = conversation(&world, &assistant.id);
@@ -119,7 +119,7 @@ fn a_collector_gets_a_trace_of_each_call_and_holds_none_up() {
         world.create("/simulations/personas", json!({"name": "P", "system_prompt": "You are brief."}));
     let scenario = world.create(
         "/simulations/scenarios",
-        json!({"name": "S", "instructions": "Ask \"Do you open at 4711?\""}),
+        json!({"name": "S", "instructions": "Ask \"Do you open in Zanzibar?\""}),
     );
     let simulation = world.create(
         "/simulations",
@@ -127,8 +127,8 @@ fn a_collector_gets_a_trace_of_each_call_and_holds_none_up() {
     );
     let run = world.post(format!("/simulations/{}/runs", simulation.id), json!({"mode": "chat"}));
     let run_id = run.json["id"].as_str().unwrap().to_owned();
-    let done = world.get(format!("/simulations/runs/{run_id}?wait_seconds=25")).ok();
-    let call_id = done.json["call_id"].as_str().unwrap_or_else(|| panic!("{}", done.json)).to_owned();
+    let done = world.settle(&run_id);
+    let call_id = done["call_id"].as_str().unwrap_or_else(|| panic!("{done}")).to_owned();
     let (_, root) = trace_of(&collector, &call_id);
     assert_eq!(text(&root, "sidetone.run.id"), Some(run_id.as_str()));
 }

@@ -121,7 +121,8 @@ fn an_answer_is_truncated_where_it_was_heard(provider: &'static str) {
     assert_eq!(log.refused, [""; 0], "{log:?}");
     let [truncated_ms] = log.truncated_ms[..] else { panic!("{log:?}") };
     let spoken_ms = row["end_ms"].as_i64().unwrap() - row["start_ms"].as_i64().unwrap();
-    assert!((truncated_ms - spoken_ms).abs() <= 60, "{truncated_ms}: {row}");
+    // A mark takes its time to return: less may be known to be heard, never more.
+    assert!((-60..=310).contains(&(spoken_ms - truncated_ms)), "{truncated_ms}: {row}");
     assert!((ms_of(heard) - truncated_ms).abs() <= 15 * CHAR_MS, "{heard}: {truncated_ms}");
     assert_eq!(texts(&call, "user"), [LONG, "Stop, that is enough."]);
     assert_eq!(log.deleted, 0, "{log:?}");
@@ -278,7 +279,7 @@ fn a_realtime_model_talks_in_the_browser() {
     fakes::shared_speech().will_hear(&term, &["When do you open?"]);
     let mut browser = Browser::open(&desk.world, &desk.assistant.id, "speech");
     browser.expect("call_started");
-    browser.wait(ms_of(GREETING) + 1_000);
+    browser.hear_ms(ms_of(GREETING));
     browser.speak(&speech_like(1_200, RATE, 120.0));
     let answer = browser.until("the answer", |browser| {
         let is_line = |message: &&Value| message["type"] == "assistant_text";
@@ -293,7 +294,11 @@ fn the_rule_model_speaks_the_protocol_inside_the_service(provider: &'static str)
     let desk = Desk::new(provider);
     let receiver = with_tool(&desk);
     desk.world.patch(format!("/assistants/{}", desk.assistant.id), json!({"pipeline_mode": "realtime"})).ok();
-    let (id, mut person) = desk.connected();
+    // What is to be cut lasts twice as long.
+    let (id, person) = desk.place();
+    let mut person = person.at_pace(0.5);
+    person.ring();
+    person.answer();
     assert_eq!(person.hears(), GREETING);
     person.says("When do you open on Saturday?");
     assert_eq!(person.hears(), "On Saturday we open at ten.");

@@ -54,7 +54,7 @@ fn the_page_of_a_test_shows_words_while_they_are_said() {
     fakes::shared_speech().will_hear(&term, &[ASKED]);
     let mut browser = Browser::open(&desk.world, &desk.assistant.id, "speech");
     browser.expect("call_started");
-    browser.wait(GREETING.len() as i64 * CHAR_MS + 1_000);
+    browser.hear_ms(GREETING.len() as i64 * CHAR_MS);
     browser.speak(&speech_like(1_200, RATE, 120.0));
     assert_eq!(browser.expect("user_words")["text"], "When", "what the provider has understood so far");
     let words = browser.until("the end of the turn", |browser| {

@@ -274,7 +274,7 @@ fn nothing_is_asked_early_if_the_author_says_so(provider: &'static str) {
     fakes::shared().will_hear(&term, &[&first, "And the second."]);
     let (id, mut person) = desk.connected();
     speak(&person);
-    person.heard_for(3_000);
+    person.heard_for(2_000);
     speak(&person);
     hears_something(&person);
     person.hang_up();

@@ -65,8 +65,8 @@ pub const MEMORY_MB_DEFAULT: u64 = 1_024;
 pub const MEMORY_MB_MIN: u64 = 24;
 /// Length of a line of text in a live conversation.
 pub const LIVE_TEXT_CHARS_MAX: usize = 4_000;
-/// In a text conversation, nothing received for this long during the user's turn is a silence.
-pub const LIVE_SILENCE_MS: i64 = 60_000;
+/// In a browser test, nothing received for this long during the user's turn is a silence.
+pub const BROWSER_SILENCE_MS: i64 = 60_000;
 /// Burst size of a client's messages.
 pub const LIVE_MESSAGES_BURST: u32 = 20;
 /// After a burst, one more message is allowed per this interval.

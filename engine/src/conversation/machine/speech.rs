@@ -48,7 +48,7 @@ impl Conversation {
             return rows;
         }
         let now_ms = self.offset_ms.max(now_ms.saturating_sub(self.started_ms));
-        let end_ms = self.paused_ms.unwrap_or(now_ms);
+        let end_ms = self.paused_at_ms.unwrap_or(now_ms);
         let mut transcript_bytes = self.transcript_bytes;
         for (nth, line) in self.speaking.iter().enumerate() {
             let heard_permille = heard_permille.get(nth).copied().unwrap_or(0);
@@ -134,7 +134,7 @@ impl Conversation {
 
     /// Cuts the first of the lines being spoken to the part that was heard. The next one is spoken.
     pub(super) fn broke_off(&mut self, heard_permille: u32) {
-        let end_ms = self.paused_ms.unwrap_or(self.offset_ms);
+        let end_ms = self.paused_at_ms.unwrap_or(self.offset_ms);
         let Some(line) = self.speaking.pop_front() else { return };
         self.cut_line(line, heard_permille, end_ms);
         let is_whole = self.being_written() != Some(line.row);
@@ -166,7 +166,7 @@ impl Conversation {
     /// The first of the lines being spoken is over.
     fn first_line_over(&mut self, end_ms: i64) {
         self.is_being_spoken &= !self.speaking.is_empty();
-        self.paused_ms = self.paused_ms.filter(|_| self.is_being_spoken);
+        self.paused_at_ms = self.paused_at_ms.filter(|_| self.is_being_spoken);
         // The next line begins where this one ends.
         if let Some(row) = self.speaking.front().and_then(|line| self.transcript.get_mut(line.row)) {
             (row.start_ms, row.end_ms) = (end_ms, end_ms);
@@ -197,7 +197,7 @@ impl Conversation {
     /// model's history has only the heard part.
     pub(super) fn interrupted(&mut self, mut heard_permille: u32) {
         self.is_being_spoken = false;
-        let end_ms = self.paused_ms.take().unwrap_or(self.offset_ms);
+        let end_ms = self.paused_at_ms.take().unwrap_or(self.offset_ms);
         for line in std::mem::take(&mut self.speaking) {
             self.cut_line(line, heard_permille, end_ms);
             heard_permille = 0;

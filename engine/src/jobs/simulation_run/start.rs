@@ -60,9 +60,9 @@ async fn attempt(services: &Services, job: &Job, started: &Started) -> Result<Op
             record::open_call(services, job, started, may_cost, reservation).await?;
             Ok(Some(may_cost))
         }
-        Grant::Taken => {
+        Grant::AllReserved => {
             // What is left is reserved by calls under way, whose ends wake the run.
-            let guard = spending::still_taken(services, &job.workspace_id, now_ms);
+            let guard = spending::guard_all_reserved(services, &job.workspace_id, now_ms);
             wait_in_queue(services, job, &started.run, Some(guard)).await?;
             Ok(None)
         }

@@ -165,7 +165,7 @@ async fn store_intent(
     }
     let mut statements = lease.extend(now.ms()).to_vec();
     if grant.microusd.is_some() {
-        statements.push(spending::still_left(services, workspace_id, &call.id, now.ms(), grant.whole()));
+        statements.push(spending::guard_left(services, workspace_id, &call.id, now.ms(), grant.whole()));
         statements.extend(grant.call.map(|own| spending::set_reservation(workspace_id, &call.id, own)));
     }
     statements.extend(leg.change());

@@ -9,7 +9,7 @@ use super::Tool;
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::ids::ToolTestId;
 use crate::base::tool_parameters::ToolParameters;
-use crate::live::tool_callback;
+use crate::live::tool_request;
 use crate::operations::context::Context;
 use crate::operations::operation::{Effects, Input, Operation, Output, Success};
 use crate::operations::resource::{self, Declared};
@@ -115,8 +115,8 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     };
     let services = context.services.clone();
     let test_id = services.new_id::<ToolTestId>().to_string();
-    let call = tool_callback::described_test();
-    let request = tool_callback::request(
+    let call = tool_request::described_test();
+    let request = tool_request::request(
         &services,
         &tool,
         secrets,
@@ -156,7 +156,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             let body = String::from_utf8_lossy(&reply.body).into_owned();
             (Some(ReceivedResponse { status: reply.status, body }), error)
         }
-        Err(error) => (None, Some(tool_callback::reason(&tool, &error))),
+        Err(error) => (None, Some(tool_request::reason(&tool, &error))),
     };
     let output = Output::ok(&Tested { request: sent, response, error, duration_ms })?;
     context.replace_stored_response(Batch::default(), Some(&output)).await?;

@@ -1,4 +1,5 @@
 //! OTLP over HTTP as JSON, for a host that has no library for it: where a collector is, and what it is sent.
+use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ const DISABLED: &str = "OTEL_SDK_DISABLED";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const TRACES_HEADERS: &str = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
 /// What the service is called; otherwise `sidetone`.
-pub const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 /// What else is known of it, as the headers are written.
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
@@ -48,26 +49,19 @@ impl Collector {
             url = format!("{}/v1/traces", url.trim_end_matches('/'));
         }
         let parsed = url::Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        if parsed.as_ref().is_some_and(|url| !url.username().is_empty() || url.password().is_some()) {
+            let message = format!("must not have a user name or password; put them into {HEADERS}");
+            return Err(SettingError { name, message });
+        }
         if parsed.is_none_or(|url| !url.has_host()) {
             return Err(SettingError {
                 name,
                 message: "is not a URL such as http://127.0.0.1:4318".to_owned(),
             });
         }
-        let list = |name: &'static str| pairs(name, &set(name).unwrap_or_default());
-        let headers = list(if set(TRACES_HEADERS).is_some() { TRACES_HEADERS } else { HEADERS })?;
-        let mut known = list(RESOURCE)?;
-        let mut put =
-            |name: &str, value: String, over: bool| match known.iter_mut().find(|(known, _)| known == name) {
-                Some(known) if over => known.1 = value,
-                Some(_) => {}
-                None => known.push((name.to_owned(), value)),
-            };
-        put("service.version", env!("CARGO_PKG_VERSION").to_owned(), false);
-        let name = set(SERVICE_NAME);
-        let is_named = name.is_some();
-        put("service.name", name.unwrap_or_else(|| "sidetone".to_owned()), is_named);
-        let resource = known.into_iter().map(|(name, value)| attribute(&name, &value.into())).collect();
+        let headers = headers(&get)?;
+        let resource = resource(&get)?;
+        let resource = resource.into_iter().map(|(name, value)| attribute(&name, &value.into())).collect();
         Ok(Some(Self { url, headers, resource }))
     }
 
@@ -79,6 +73,39 @@ impl Collector {
             spans.join(",")
         )
     }
+}
+
+/// What each request has besides its type.
+pub fn headers(get: impl Fn(&str) -> Option<String>) -> Result<Vec<(String, String)>, SettingError> {
+    let set = |name: &str| get(name).filter(|value| !value.trim().is_empty());
+    let name = if set(TRACES_HEADERS).is_some() { TRACES_HEADERS } else { HEADERS };
+    let headers = pairs(name, &set(name).unwrap_or_default())?;
+    let is_header = |(name, value): &(String, String)| {
+        HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_str(value).is_ok()
+    };
+    match headers.iter().all(is_header) {
+        true => Ok(headers),
+        false => {
+            Err(SettingError { name, message: "has a name or a value that no header can have".to_owned() })
+        }
+    }
+}
+
+/// What a collector is told of the service.
+pub fn resource(get: impl Fn(&str) -> Option<String>) -> Result<Vec<(String, String)>, SettingError> {
+    let set = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let mut known = pairs(RESOURCE, &set(RESOURCE).unwrap_or_default())?;
+    let mut put =
+        |name: &str, value: String, over: bool| match known.iter_mut().find(|(known, _)| known == name) {
+            Some(known) if over => known.1 = value,
+            Some(_) => {}
+            None => known.push((name.to_owned(), value)),
+        };
+    put("service.version", env!("CARGO_PKG_VERSION").to_owned(), false);
+    let name = set(SERVICE_NAME);
+    let is_named = name.is_some();
+    put("service.name", name.unwrap_or_else(|| "sidetone".to_owned()), is_named);
+    Ok(known)
 }
 
 /// `name=value` after `name=value`; values may be percent-encoded.
@@ -177,7 +204,10 @@ mod tests {
         for (name, value) in [
             (ENDPOINT, "localhost:4318"),
             (TRACES_ENDPOINT, "ftp://a.example"),
+            (TRACES_ENDPOINT, "https://user:pass@a.example"),
             (HEADERS, "a"),
+            (HEADERS, "a b=c"),
+            (HEADERS, "a=%0A"),
             (RESOURCE, "=b"),
         ] {
             let error = read(&[(name, value), (ENDPOINT, "http://a.example")]);

@@ -20,14 +20,17 @@ pub(super) struct Gaps {
 
 impl Gaps {
     /// Audio came this late, where its predecessor ended at `from_ms`; negative if part of the gaps before it closes. These
-    /// times of what was heard before move with the gaps before them.
+    /// times of what was heard before move with the gaps before them. What is read late when a line opens was all spoken
+    /// earlier: its times move with more than the gaps.
     pub(super) fn late<'time>(
         &mut self,
         from_ms: i64,
         late_ms: i64,
+        opens: bool,
         times: impl Iterator<Item = &'time mut i64>,
     ) {
-        if late_ms > 0 {
+        // Pieces need not be whole ms. The clock's gaps are longer than its jitter.
+        if late_ms > 1 {
             if self.gaps.len() == GAPS_MAX {
                 self.gaps.pop_front();
             }
@@ -48,6 +51,7 @@ impl Gaps {
             for gap in &closed {
                 *time_ms = (*time_ms).min((*time_ms - gap.ms).max(gap.from_ms));
             }
+            *time_ms -= if opens { early_ms } else { 0 };
         }
     }
 
@@ -67,7 +71,7 @@ mod tests {
 
     /// Where these times move to.
     fn late<const N: usize>(gaps: &mut Gaps, from_ms: i64, late_ms: i64, mut times: [i64; N]) -> [i64; N] {
-        gaps.late(from_ms, late_ms, times.iter_mut());
+        gaps.late(from_ms, late_ms, false, times.iter_mut());
         times
     }
 
@@ -84,6 +88,24 @@ mod tests {
         assert_eq!(gaps.before(1_450, 250), 1_200);
         assert_eq!(late(&mut gaps, 1_450, -500, moved), [950, 1_050, 1_250], "no more than there was");
         assert_eq!(late(&mut gaps, 1_300, -500, [1_050]), [1_050]);
+    }
+
+    #[test]
+    fn a_line_that_is_read_late_at_first_moves_whole() {
+        let mut gaps = Gaps::default();
+        let mut times = [700, 900];
+        gaps.late(1_000, -200, true, times.iter_mut());
+        assert_eq!(times, [500, 700]);
+    }
+
+    #[test]
+    fn pieces_of_no_whole_ms_leave_no_gaps() {
+        let mut gaps = Gaps::default();
+        late(&mut gaps, 1_000, 300, []);
+        for n in 0..100 {
+            late(&mut gaps, 1_300 + n * 21, n % 3 / 2, []);
+        }
+        assert_eq!(late(&mut gaps, 3_400, -300, [1_400]), [1_100]);
     }
 
     #[test]

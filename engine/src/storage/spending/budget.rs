@@ -1,6 +1,7 @@
 //! How much of a month's money a conversation gets. Pure arithmetic.
 use serde_json::json;
 
+use crate::base::dollars;
 use crate::base::error::{Code, Error};
 use crate::base::limits::{PHONE_CALL_SECONDS_MAX, PHONE_CALL_SECONDS_MIN, PHONE_TRANSFER_MARGIN_MS};
 use crate::ports::DatabaseError;
@@ -28,7 +29,7 @@ pub enum Grant {
     /// It may start, and reserves this much, at least 1; it may not spend more.
     Reserve(i64),
     /// Calls under way have reserved everything that is left. They will return what they do not spend.
-    Taken,
+    AllReserved,
     /// The limit is reached.
     Spent,
 }
@@ -38,7 +39,7 @@ impl Grant {
     pub const fn reserved(self) -> Option<i64> {
         match self {
             Self::Reserve(microusd) => Some(microusd),
-            Self::Free | Self::Taken | Self::Spent => None,
+            Self::Free | Self::AllReserved | Self::Spent => None,
         }
     }
 }
@@ -98,7 +99,7 @@ impl Budget {
             _ if self.is_spent() => Grant::Spent,
             None => Grant::Free,
             Some(_) if wanted <= 0 => Grant::Free,
-            Some(0) => Grant::Taken,
+            Some(0) => Grant::AllReserved,
             Some(left) => Grant::Reserve(wanted.min(left)),
         }
     }
@@ -114,7 +115,7 @@ impl Budget {
             Grant::Free => {
                 return Ok(PhoneGrant { reservation: None, max_seconds: PHONE_CALL_SECONDS_MAX });
             }
-            Grant::Taken | Grant::Spent => return Err(self.refusal()),
+            Grant::AllReserved | Grant::Spent => return Err(self.refusal()),
             Grant::Reserve(granted) => granted,
         };
         if granted == wanted {
@@ -186,7 +187,7 @@ impl Budget {
         match self.grant(wanted) {
             Grant::Free => Ok(None),
             Grant::Reserve(microusd) => Ok(Some(Reservation::for_models(microusd))),
-            Grant::Taken | Grant::Spent => Err(self.refusal()),
+            Grant::AllReserved | Grant::Spent => Err(self.refusal()),
         }
     }
 
@@ -195,15 +196,18 @@ impl Budget {
         let Self { limit, spent, reserved } = *self;
         let limit = limit.unwrap_or_default();
         let mut message = format!(
-            "This workspace has spent {spent} of the {limit} millionths of a US dollar it may spend this month"
+            "This workspace has spent ${} of its monthly limit of ${}",
+            dollars::shown(spent),
+            dollars::shown(limit)
         );
         if !self.is_spent() {
             message += &format!(
-                ", and conversations under way may spend {reserved} more. They give back what they do not spend: try \
-                 again when one has ended"
+                ", and conversations in progress have reserved ${}. What they do not use becomes free when they end: try \
+                 again then",
+                dollars::shown(reserved)
             );
         }
-        message += ". Raise monthly_spend_limit_microusd (PATCH /workspace), as far as the operator allows, or wait for the next month.";
+        message += ". Raise monthly_spend_limit_microusd (PATCH /workspace), up to the operator's limit, or wait for the next month (UTC).";
         let details =
             json!({"limit_microusd": limit, "spent_microusd": spent, "reserved_microusd": reserved});
         Error::new(Code::SpendLimitReached, message).with_details(details)
@@ -226,7 +230,7 @@ mod tests {
         assert_eq!(Budget::default().grant(INTEGER_MAX), Grant::Free);
         assert_eq!(budget(1_000, 0, 0).grant(300), Grant::Reserve(300));
         assert_eq!(budget(1_000, 200, 300).grant(INTEGER_MAX), Grant::Reserve(500));
-        assert_eq!(budget(1_000, 200, 800).grant(1), Grant::Taken);
+        assert_eq!(budget(1_000, 200, 800).grant(1), Grant::AllReserved);
         assert_eq!(budget(1_000, 200, 800).grant(0), Grant::Free);
         assert_eq!(budget(1_000, 1_000, 0).grant(0), Grant::Spent);
         assert_eq!(budget(0, 0, 0).grant(1), Grant::Spent);
