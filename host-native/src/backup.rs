@@ -7,7 +7,7 @@ mod manifest;
 mod restore;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use manifest::Manifest;
 pub use restore::restore;
@@ -63,6 +63,13 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
         )
         .into());
     }
+    if resolved(target).starts_with(resolved(data.path())) {
+        return Err(format!(
+            "{} is in the data folder itself; choose a place outside of it",
+            target.display()
+        )
+        .into());
+    }
     match Form::of(target) {
         Form::Database => {
             if target.try_exists()? {
@@ -77,5 +84,15 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
         }
         Form::Archive => archive::backup(data, target, say),
         Form::Folder => folder::backup(data, target, say),
+    }
+}
+
+/// Where a path leads, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    match real {
+        Some((there, real)) => real.join(path.strip_prefix(there).unwrap_or(Path::new(""))),
+        None => path,
     }
 }

@@ -211,6 +211,7 @@ fn a_backup_that_is_not_whole_is_refused() {
             fs::write(folder.join("sidetone.db"), bytes).unwrap();
         }),
         ("changed or cut off", &|folder| fs::remove_dir_all(folder.join("recordings")).unwrap()),
+        ("-wal", &|folder| fs::write(folder.join("sidetone.db-wal"), "changes").unwrap()),
         ("newer Sidetone", &|folder| {
             let database = rusqlite::Connection::open(folder.join("sidetone.db")).unwrap();
             database.execute("INSERT INTO migrations (name) VALUES ('9999_later.sql')", []).unwrap();
@@ -261,11 +262,9 @@ fn a_file_with_a_hole_is_restored_from_an_archive() {
     let (data, archive) = (folder.path().join("data"), folder.path().join("copy.tar"));
     let key = bootstrap_key(1);
     let server = Server::start(&data, &[("SIDETONE_BOOTSTRAP_KEYS", key.as_str())]);
+    record(&mut server.connect(&key));
     assert!(server.stop().success());
-    let recording = data.join("recordings/ws_01/call_01.rec_01.0.pcm");
-    fs::create_dir_all(recording.parent().unwrap()).unwrap();
-    let file = fs::File::create(&recording).unwrap();
-    file.set_len(1 << 20).unwrap();
+    let recording = first_segment(&data);
     fs::write(&recording, [7; 10]).unwrap();
     fs::File::options().write(true).open(&recording).unwrap().set_len(1 << 20).unwrap();
     said(&process::run(&data, &[], &["backup", text(&archive)]));
@@ -286,6 +285,88 @@ fn a_database_with_a_log_beside_it_is_no_backup() {
     let target = folder.path().join("target");
     let error = refused(&process::run(&target, &[], &["restore", text(&copy)]));
     assert!(error.contains("-wal") && !target.exists(), "{error}");
+}
+
+#[test]
+fn what_the_data_folder_has_lost_stays_in_the_backup() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    let filled = fill(&server, &key);
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    fs::remove_dir_all(data.join("recordings")).unwrap();
+    let again = said(&process::run(&data, &[], &["backup", text(&copy)]));
+    assert!(again.contains(" 0 removed"), "{again}");
+    server.kill();
+    fs::remove_dir_all(&data).unwrap();
+    said(&process::run(&data, &[], &["restore", text(&copy)]));
+    expect_all(&data, &filled);
+}
+
+#[test]
+fn a_backup_that_fails_leaves_the_earlier_one_whole() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let key = bootstrap_key(1);
+    let server = Server::start(&at("data"), &settings(&key));
+    record(&mut server.connect(&key));
+    said(&process::run(&at("data"), &[], &["backup", text(&at("copy"))]));
+    // Nothing can be written there.
+    fs::create_dir(at("copy").join("sidetone.db.next.part")).unwrap();
+    refused(&process::run(&at("data"), &[], &["backup", text(&at("copy"))]));
+    said(&process::run(&at("new"), &[], &["restore", text(&at("copy"))]));
+}
+
+/// The rows of a later recording are not in the database that was copied before it.
+#[test]
+fn a_recording_that_no_row_names_is_not_restored() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    record(&mut server.connect(&key));
+    assert!(server.stop().success());
+    let segment = first_segment(&data);
+    let stray = segment.with_file_name("call_01.rec_01.0.pcm");
+    let further =
+        segment.with_file_name(segment.file_name().unwrap().to_str().unwrap().replace(".0.pcm", ".9.pcm"));
+    fs::copy(&segment, &stray).unwrap();
+    fs::copy(&segment, &further).unwrap();
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    fs::remove_dir_all(&data).unwrap();
+    said(&process::run(&data, &[], &["restore", text(&copy)]));
+    assert!(segment.exists() && !stray.exists() && !further.exists());
+}
+
+#[test]
+fn a_data_folder_is_no_place_for_its_backup() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    fs::write(data.join("backup.json"), "{}").unwrap();
+    for target in [data.clone(), data.join("nightly"), data.join("nightly.tar"), data.join("copy.db")] {
+        let error = refused(&process::run(&data, &[], &["backup", text(&target)]));
+        assert!(error.contains("is in the data folder itself"), "{error}");
+    }
+}
+
+/// One that another user made would be taken for a full disk.
+#[test]
+fn a_command_makes_no_reserve() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    fs::remove_file(data.join("reserve")).unwrap();
+    said(&process::run(&data, &[], &["check"]));
+    assert!(!data.join("reserve").exists());
+}
+
+/// The first segment of a recording.
+fn first_segment(data: &Path) -> std::path::PathBuf {
+    let workspace = fs::read_dir(data.join("recordings")).unwrap().next().unwrap().unwrap().path();
+    let files = fs::read_dir(workspace).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|file| text(file).ends_with(".0.pcm")).expect("a segment")
 }
 
 /// The reserve of the disk is the service's: a command beside it neither takes nor changes it.

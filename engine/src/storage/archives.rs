@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::ids::{CallId, WorkspaceId};
-use crate::base::limits::{ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MIN, ARCHIVE_CALLS_MAX};
+use crate::base::limits::{ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MIN, ARCHIVE_CALLS_MAX, ARCHIVE_PAUSE_MS};
 use crate::ports::statement::Statement;
 use crate::ports::{BlobError, BlobKey};
 use crate::sql;
@@ -36,12 +36,14 @@ pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
     sql!(
         format!(
             "WITH time AS (SELECT 1 WHERE NOT EXISTS (
-               SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)))
+               SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)
+               AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {ARCHIVE_PAUSE_MS}))
              SELECT due.id AS id FROM time LEFT JOIN (
                SELECT w.id AS id, w.archived_until AS archived_until FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
                AND NOT EXISTS (SELECT 1 FROM search_upgrade)
                AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
-                 AND calls.ended_at >= w.archived_until AND calls.ended_at < :until)
+                 AND calls.ended_at >= CASE WHEN w.archived_until > :until THEN 0 ELSE w.archived_until END
+                 AND calls.ended_at < :until)
                ORDER BY w.archived_until LIMIT {most}) AS due ON 1
              ORDER BY due.archived_until"
         ),
@@ -58,7 +60,8 @@ pub(crate) fn next(until_ms: i64) -> Statement {
                SELECT seq, id, ended_at, SUM(transcript_bytes) OVER (ORDER BY ended_at, seq) - transcript_bytes AS bytes_before FROM (
                  SELECT c.seq AS seq, c.id AS id, c.ended_at AS ended_at, c.transcript_bytes AS transcript_bytes
                  FROM calls AS c INDEXED BY calls_by_ended_at CROSS JOIN call_transcripts AS t ON t.seq = c.seq
-                 WHERE c.workspace_id = :ws AND c.ended_at >= (SELECT archived_until FROM workspaces WHERE id = :ws)
+                 WHERE c.workspace_id = :ws AND c.ended_at >= (
+                   SELECT CASE WHEN archived_until > :until THEN 0 ELSE archived_until END FROM workspaces WHERE id = :ws)
                  AND c.ended_at < :until AND c.transcript_bytes >= {ARCHIVE_BYTES_MIN} AND COALESCE(t.archive_bytes, 0) = 0
                  ORDER BY c.ended_at, c.seq LIMIT {ARCHIVE_CALLS_MAX})
              ) AS sized CROSS JOIN call_transcripts AS t ON t.seq = sized.seq
@@ -96,7 +99,7 @@ pub(crate) fn archived(written: &[Written], until_ms: i64) -> [Statement; 2] {
             written = json!(written).to_string()
         ),
         sql!(
-            "UPDATE workspaces SET archived_until = MAX(archived_until, :until) WHERE id = :ws",
+            "UPDATE workspaces SET archived_until = :until WHERE id = :ws",
             until = until_ms
         ),
     ]

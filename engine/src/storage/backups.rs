@@ -16,6 +16,10 @@ pub const CALLS: &str = "SELECT count(*) FROM calls";
 /// `<workspace>/<call>.<recording>` of each recording that can be read and has more than a head.
 pub const RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44";
 
+/// `<workspace>/<call>.<recording> <segments>` of each recording, whatever became of it. Earlier versions counted no segments.
+pub const SEGMENTS: &str =
+    "SELECT workspace_id || '/' || call_id || '.' || id || ' ' || COALESCE(segments, 0) FROM recordings";
+
 /// A row where transcripts can be archived; an earlier version's database has none.
 pub const HAS_ARCHIVES: &str =
     "SELECT name FROM pragma_table_info('call_transcripts') WHERE name = 'archive_bytes'";

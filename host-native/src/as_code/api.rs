@@ -8,6 +8,8 @@ use sidetone_engine::operations::operation::Operation;
 
 use super::failure::Failure;
 
+/// A page of a list has 4 MiB.
+const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Tries of a request: each can be repeated.
 const TRIES: u32 = 5;
 /// The first pause between two tries; each further one is twice as long.
@@ -45,7 +47,7 @@ impl Answer {
 
     /// The body of a success; otherwise what the service says is wrong.
     pub fn success(self) -> Result<Value, Failure> {
-        if self.status < 300 {
+        if self.status < 300 && !self.json.is_null() {
             return Ok(self.json);
         }
         let error = &self.json["error"];
@@ -123,10 +125,12 @@ impl Api {
         let mut pause = PAUSE_MS;
         for left in (0..TRIES).rev() {
             let (problem, wait) = match self.once(method.clone(), url, extras).await {
-                Ok((Answer { status: 503, json, .. }, wait)) => (
-                    json["error"]["message"].as_str().unwrap_or("the service is unavailable").to_owned(),
-                    wait,
-                ),
+                Ok((Answer { status: status @ (429 | 502 | 503 | 504), json, .. }, wait))
+                    if json["error"]["code"] != "too_many_invalid_credentials" =>
+                {
+                    let message = json["error"]["message"].as_str().map(str::to_owned);
+                    (message.unwrap_or_else(|| format!("the answer is HTTP {status}")), wait)
+                }
                 Ok((answer, _)) if answer.code() == "request_in_progress" => {
                     ("the same request is still running".to_owned(), None)
                 }
@@ -158,13 +162,19 @@ impl Api {
         if let Some(key) = extras.key {
             request = request.header("idempotency-key", key);
         }
-        let response = request.send().await.map_err(|error| cause(&error))?;
+        let mut response = request.send().await.map_err(|error| cause(&error))?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let is_replay = header("idempotent-replayed") == Some("true");
         let seconds = header("retry-after").and_then(|value| value.parse().ok());
         let next = header("link").and_then(next_link).map(str::to_owned);
         let status = response.status().as_u16();
-        let bytes = response.bytes().await.map_err(|error| cause(&error))?;
+        let mut bytes = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(|error| cause(&error))? {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > ANSWER_BYTES_MAX {
+                return Err("the answer is too large".to_owned());
+            }
+        }
         let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         let wait = seconds.map(|seconds: u64| Duration::from_secs(seconds.min(RETRY_AFTER_SECONDS_MAX)));
         Ok((Answer { status, json, is_replay, next }, wait))

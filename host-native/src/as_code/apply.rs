@@ -322,9 +322,20 @@ impl Writer<'_> {
             let extras = Extras { body: Some(&body), revision: self.revision(&raw), key: None };
             let answer = self.api.call(self.kind.operation(Verb::Update), &row.id, extras).await?;
             if answer.code() == "revision_conflict" {
-                return self.conflict(row).await;
+                // A try whose answer was lost may have written it.
+                let is_ours = |now: &Value| {
+                    changed.iter().all(|(name, value)| {
+                        let field = self.kind.field(name);
+                        field.is_some_and(|field| super::kind::filled(&field.schema, &now[name]) == *value)
+                    })
+                };
+                match fresh(self.api, self.kind, &row.id).await?.filter(is_ours) {
+                    Some(now) => raw = now,
+                    None => return self.conflict(row).await,
+                }
+            } else {
+                raw = answer.success()?;
             }
-            raw = answer.success()?;
         }
         let attached: Vec<&str> =
             self.attachments().filter(|key| fields.iter().any(|one| one.field == *key)).collect();

@@ -55,6 +55,11 @@ impl Seen {
         }
     }
 
+    /// Both sides differ and nobody decided: neither is as seen, until one is taken.
+    pub fn leave_open(&mut self, field: &str) {
+        self.fields.insert(field.to_owned(), "?".to_owned());
+    }
+
     /// Whether the service still has what was seen; `None` if nothing was.
     pub fn is_as_seen(&self, field: &str, server: &Value) -> Option<bool> {
         self.fields.get(field).map(|both| both.split('/').next() == Some(hash(server).as_str()))
@@ -105,6 +110,11 @@ impl Lock {
             }
         }
         Ok(Self { path, workspace: workspace.to_owned(), seen, log: None })
+    }
+
+    /// Whether anything of the workspace was seen.
+    pub fn knows_workspace(&self) -> bool {
+        self.seen.keys().any(|(workspace, ..)| *workspace == self.workspace)
     }
 
     /// What was seen of the resource of a file.

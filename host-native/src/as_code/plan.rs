@@ -95,13 +95,22 @@ pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock
                 None if matched.deleted.contains(&(kind, stem.clone())) && !force => Step::Gone,
                 None => Step::Create,
                 Some(row) => {
-                    let all = compare::differences(kind, &entry.fields, row, lock.seen(kind, stem, &row.id));
+                    let seen = lock.seen(kind, stem, &row.id);
+                    // Where others were seen and this was not, it is somebody else's. One of an `apply` that broke off
+                    // lacks only what is attached.
+                    let is_strange = seen.is_none() && lock.knows_workspace();
+                    let is_unattached = |one: &Difference| {
+                        kind.reference(&one.field).is_some_and(|reference| reference.set.is_some())
+                            && one.there.as_array().is_some_and(Vec::is_empty)
+                    };
+                    let all = compare::differences(kind, &entry.fields, row, seen);
                     let open: Vec<Difference> = all.into_iter().filter(|one| one.here.is_some()).collect();
                     if open.is_empty() {
                         same += 1;
                         continue;
                     }
-                    let is_conflict = !force && open.iter().any(Difference::is_conflict);
+                    let is_conflict = !force
+                        && open.iter().any(|one| one.is_conflict() || (is_strange && !is_unattached(one)));
                     if is_conflict { Step::Conflict(open) } else { Step::Update(open) }
                 }
             };

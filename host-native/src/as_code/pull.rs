@@ -66,6 +66,7 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
             tally.conflicts += 1;
             let line = format!("! {}  was edited meanwhile; run `sidetone pull` again", shown(*kind, stem));
             say(&format!("{}\n", paint.red(&line)))?;
+            needed.extend(needs(*kind, &entry.fields));
             continue;
         } else {
             // What was changed there alone is taken, also where another field is in conflict.
@@ -79,7 +80,12 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
         };
         let mut seen = compare::seen(&row, &written);
         // What was changed here stays a change that is not applied yet.
-        all.iter().filter(|one| is_kept(one)).for_each(|one| seen.keep(&one.field, before.as_ref()));
+        for one in all.iter().filter(|one| is_kept(one)) {
+            match one.changed {
+                Changed::Unknown => seen.leave_open(&one.field),
+                _ => seen.keep(&one.field, before.as_ref()),
+            }
+        }
         lock.set_seen(*kind, stem, seen)?;
         needed.extend(needs(*kind, &written));
     }
@@ -100,8 +106,22 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
             needed.extend(needs(*kind, &written));
         }
     }
-    for (kind, stem) in gone(&folder, &lock, &matched) {
-        remove(&folder, kind, &stem, wishes, &mut lock, &mut tally)?;
+    let gone = gone(&folder, &lock, &matched);
+    for kind in Kind::ALL {
+        for (stem, entry) in folder.of(kind) {
+            let file = (kind, stem.clone());
+            if !matched.of_files.contains_key(&file) && !gone.contains(&file) {
+                needed.extend(needs(kind, &entry.fields));
+            }
+        }
+    }
+    // What refers to others comes first.
+    for (kind, stem) in gone {
+        let is_needed = needed.contains(&(kind, stem.clone()));
+        let stays = remove(&folder, (kind, &stem), wishes, is_needed, &mut lock, &mut tally)?;
+        if stays && let Some(entry) = folder.of(kind).get(&stem) {
+            needed.extend(needs(kind, &entry.fields));
+        }
     }
     for (kind, stem, row) in &matched.without_file {
         if let Some(stem) = stem
@@ -197,8 +217,40 @@ fn write_field(document: &mut DocumentMut, field: &Field, value: &Value) {
     if is_default && (value.is_null() || !document.contains_key(&field.name)) {
         document.remove(&field.name);
     } else {
-        let value = if is_default { value.clone() } else { stripped(&field.schema, value) };
-        toml::set_field(document, &field.name, &value);
+        let old = document.get(&field.name).and_then(|item| toml::field_to_json(item, &field.schema).ok());
+        let brief = stripped(&field.schema, value);
+        let brief = match old {
+            Some(old) => stated(&old, value, brief),
+            None => brief,
+        };
+        toml::set_field(document, &field.name, &brief);
+    }
+}
+
+/// What a file states stays stated, also where it has its default: a comment may say why.
+fn stated(old: &Value, full: &Value, brief: Value) -> Value {
+    match (old, full, brief) {
+        (Value::Object(old), Value::Object(full), Value::Object(mut brief)) => {
+            for (name, old) in old {
+                let Some(full) = full.get(name).filter(|full| !full.is_null()) else { continue };
+                let inner = match brief.get(name) {
+                    Some(inner) => inner.clone(),
+                    None if full.is_object() => Value::Object(Map::new()),
+                    None => full.clone(),
+                };
+                brief.insert(name.clone(), stated(old, full, inner));
+            }
+            Value::Object(brief)
+        }
+        (Value::Array(old), Value::Array(full), Value::Array(brief)) if full.len() == brief.len() => {
+            let each =
+                brief.into_iter().enumerate().map(|(place, brief)| match (old.get(place), full.get(place)) {
+                    (Some(old), Some(full)) => stated(old, full, brief),
+                    _ => brief,
+                });
+            Value::Array(each.collect())
+        }
+        (.., brief) => brief,
     }
 }
 
@@ -273,32 +325,43 @@ fn gone(folder: &Folder, lock: &Lock, matched: &workspace::Matched) -> Vec<(Kind
     gone
 }
 
+/// Removes a file whose resource was deleted there. Returns whether it stays.
 fn remove(
     folder: &Folder,
-    kind: Kind,
-    stem: &str,
+    (kind, stem): (Kind, &str),
     wishes: Wishes,
+    is_needed: bool,
     lock: &mut Lock,
     tally: &mut Tally,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let file = shown(kind, stem);
     let Some(entry) = folder.of(kind).get(stem) else {
-        return lock.set(kind, stem, None);
+        lock.set(kind, stem, None)?;
+        return Ok(false);
     };
     let seen = lock.get(kind, stem);
-    let is_unchanged =
-        entry.fields.iter().all(|(field, value)| seen.is_some_and(|seen| seen.is_as_written(field, value)));
+    let is_unchanged = fs::read_to_string(&entry.path).ok().as_ref() == Some(&entry.text)
+        && entry
+            .fields
+            .iter()
+            .all(|(field, value)| seen.is_some_and(|seen| seen.is_as_written(field, value)));
     match (wishes.prune, is_unchanged || wishes.force) {
+        (true, _) if is_needed => {
+            tally.conflicts += 1;
+            say(&format!("! {file}  was deleted there, and another file names it: it stays\n"))?;
+        }
         (true, true) => {
             fs::remove_file(&entry.path).map_err(|error| Failure(format!("{file}: {error}")))?;
             lock.set(kind, stem, None)?;
             tally.deleted += 1;
-            say(&format!("deleted {file}\n"))
+            say(&format!("deleted {file}\n"))?;
+            return Ok(false);
         }
         (true, false) => {
             tally.conflicts += 1;
-            say(&format!("! {file}  was deleted there and changed here; --force deletes it\n"))
+            say(&format!("! {file}  was deleted there and changed here; --force deletes it\n"))?;
         }
-        (false, _) => say(&format!("  {file}  was deleted there; --prune deletes the file\n")),
+        (false, _) => say(&format!("  {file}  was deleted there; --prune deletes the file\n"))?,
     }
+    Ok(true)
 }

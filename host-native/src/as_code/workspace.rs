@@ -6,6 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value};
 
 use super::api::{Api, Extras};
+use super::compare;
 use super::failure::Failure;
 use super::folder::{Folder, names, shown};
 use super::kind::{Kind, Verb, filled, operation};
@@ -199,7 +200,8 @@ pub fn matched(workspace: &Workspace, folder: &Folder, lock: &Lock) -> Result<Ma
                     row.keep_default_name(seen);
                     found.push((stem, row));
                 }
-                None => drop(matched.deleted.insert((kind, stem.clone()))),
+                // Somebody may have made it again.
+                None => unknown.push(stem),
             }
         }
         // A file that was renamed is found by its name, too.
@@ -217,13 +219,30 @@ pub fn matched(workspace: &Workspace, folder: &Folder, lock: &Lock) -> Result<Ma
         }
         for (name, files) in &wanted {
             match (by_name.get(name).map_or(&[][..], Vec::as_slice), files.as_slice()) {
-                ([], _) => {}
+                ([], files) => {
+                    let known = files.iter().filter(|stem| lock.get(kind, stem).is_some());
+                    matched.deleted.extend(known.map(|stem| (kind, (*stem).clone())));
+                }
                 ([id], [stem]) => {
                     if let Some(row) = rows.remove(id) {
                         found.push((*stem, row));
                     }
                 }
-                (ids, files) => return Err(ambiguous(kind, ids, files)),
+                // An `apply` that broke off made some of them: those are as their files say.
+                (ids, files) => {
+                    let mut free = files.to_vec();
+                    for id in ids {
+                        let is_of = |stem: &&String| {
+                            let both = folder.of(kind).get(stem.as_str()).zip(rows.get(id));
+                            both.is_some_and(|(entry, row)| is_made_of(kind, &entry.fields, row))
+                        };
+                        let Some(place) = free.iter().position(is_of) else {
+                            return Err(ambiguous(kind, ids, files));
+                        };
+                        let stem = free.remove(place);
+                        found.extend(rows.remove(id).map(|row| (stem, row)));
+                    }
+                }
             }
         }
         for (stem, row) in found {
@@ -241,6 +260,12 @@ pub fn matched(workspace: &Workspace, folder: &Folder, lock: &Lock) -> Result<Ma
         }
     }
     Ok(matched)
+}
+
+/// Whether it has all that the file says, but perhaps not yet what is attached.
+fn is_made_of(kind: Kind, fields: &Map<String, Value>, row: &Row) -> bool {
+    let is_list = |name: &str| kind.reference(name).is_some_and(|reference| reference.set.is_some());
+    compare::differences(kind, fields, row, None).iter().all(|one| is_list(&one.field))
 }
 
 /// By what a resource is known that no lock has: its name, and for a simulation what it joins.

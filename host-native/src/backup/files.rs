@@ -36,8 +36,11 @@ fn all_below(folder: &Path) -> io::Result<Vec<Found>> {
         for entry in entries {
             let entry = entry?;
             let name = inner.join(entry.file_name());
-            // It may be deleted meanwhile.
-            let Ok(metadata) = entry.metadata() else { continue };
+            let metadata = match entry.metadata() {
+                // Deleted meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                metadata => metadata?,
+            };
             if metadata.is_dir() {
                 folders.push(name);
             } else if metadata.is_file() && name.extension().is_none_or(|extension| extension != "part") {

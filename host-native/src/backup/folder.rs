@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files::{self, Found};
+use super::verify::{name_of, named};
 use super::{DATABASE, Failure, MANIFEST, Manifest, SECRET};
 use crate::data::{self, DataFolder};
 use crate::database::Sqlite;
@@ -22,18 +23,17 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
     let _lock = lock(target)?;
     let secret = data.path().join(SECRET);
     let mut manifest = Manifest::begun(secret.try_exists()?);
-    // An interrupted backup is not taken for a complete one.
-    write_manifest(target, &manifest)?;
+    if !has_manifest {
+        // An interrupted backup is not taken for a complete one.
+        write_manifest(target, &manifest)?;
+    }
 
+    // Until all that takes room and time is here, an earlier backup stays whole.
     say("database");
     let next = target.join("sidetone.db.next");
     remove_if_there(&next)?;
     Sqlite::backup(&data.database(), &next)?;
-    fs::rename(&next, target.join(DATABASE))?;
-    match manifest.has_secret {
-        true => drop(files::copy(&secret, &target.join(SECRET))?),
-        false => remove_if_there(&target.join(SECRET))?,
-    }
+    let names = named(&next)?;
 
     // After the database: what its rows name is there, unless it was deleted meanwhile.
     let source = files::all_blobs(data.path())?;
@@ -57,13 +57,33 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
             manifest.blobs_bytes += bytes;
         }
     }
-    // What was deleted goes from the backup, too.
+    // From here on it is the new one.
+    files::sync_names(target)?;
+    write_manifest(target, &manifest)?;
+    data::sync_folder(&target.join(MANIFEST))?;
+    fs::rename(&next, target.join(DATABASE))?;
+    match manifest.has_secret {
+        true => drop(files::copy(&secret, &target.join(SECRET))?),
+        false => remove_if_there(&target.join(SECRET))?,
+    }
+    // What was deleted goes from the backup, too. What the database names stays: the data folder has lost it.
     let kept: BTreeSet<&PathBuf> = source.iter().map(|found| &found.name).collect();
     let gone = there.iter().filter(|found| !kept.contains(&found.name));
-    let mut removed = 0_u64;
+    let (mut removed, mut lost) = (0_u64, 0_u64);
     for found in gone {
-        remove_if_there(&target.join(&found.name))?;
-        removed += 1;
+        if names.contains(&name_of(&found.name)) {
+            manifest.blobs += 1;
+            manifest.blobs_bytes += found.bytes;
+            lost += 1;
+        } else {
+            remove_if_there(&target.join(&found.name))?;
+            removed += 1;
+        }
+    }
+    if lost > 0 {
+        say(&format!(
+            "{lost} files that the database names are not in the data folder any more; those of the earlier backup stay"
+        ));
     }
     files::sync_names(target)?;
     manifest.complete = true;

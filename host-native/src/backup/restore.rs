@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::verify::verify;
-use super::{DATABASE, Failure, Form, MANIFEST, Manifest, SECRET, TRANSCRIPTS, archive};
+use super::{DATABASE, Failure, Form, MANIFEST, Manifest, RECORDINGS, SECRET, archive};
 use crate::data;
 
 /// Restores `source` as the data folder `target`, which must not exist or be empty. `has_secret`: SIDETONE_SECRET is set.
@@ -68,18 +68,23 @@ fn restore_into(
     secret: Option<&str>,
     say: &mut dyn FnMut(&str),
 ) -> Result<String, Failure> {
+    let mut log = match Form::of(source) {
+        Form::Folder => source.join(DATABASE),
+        Form::Database | Form::Archive => source.to_owned(),
+    }
+    .into_os_string();
+    log.push("-wal");
+    if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        return Err(format!(
+            "{} has changes in a log beside its database (-wal); name what `sidetone backup` has made, or back that folder \
+             up first",
+            source.display()
+        )
+        .into());
+    }
     say("copying");
     match Form::of(source) {
         Form::Database => {
-            let mut log = source.as_os_str().to_owned();
-            log.push("-wal");
-            if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
-                return Err(format!(
-                    "{} has changes in a log beside it (-wal); name a file that `sidetone backup` has made",
-                    source.display()
-                )
-                .into());
-            }
             files::copy(source, &staging.join(DATABASE))?;
         }
         Form::Archive => archive::unpack(source, staging)?,
@@ -94,7 +99,8 @@ fn restore_into(
     if let Some(manifest) = &manifest {
         let found = files::all_blobs(staging)?;
         let bytes: u64 = found.iter().map(|file| file.bytes).sum();
-        if (found.len() as u64, bytes) != (manifest.blobs, manifest.blobs_bytes) {
+        // More is of a later backup that was interrupted.
+        if (found.len() as u64) < manifest.blobs || bytes < manifest.blobs_bytes {
             return Err(format!(
                 "{} says {} files of recordings and transcripts with {} bytes, and it has {} with {bytes}: it was changed or cut off",
                 source.display(),
@@ -105,9 +111,13 @@ fn restore_into(
             .into());
         }
         fs::remove_file(staging.join(MANIFEST))?;
-        // Those of calls that were archived after the database was copied: it has these transcripts itself.
-        for file in found.iter().filter(|file| file.name.starts_with(TRANSCRIPTS)) {
-            if !verified.transcripts.contains(&file.name) {
+        // What was archived or recorded after the database was copied: no row would ever remove it.
+        for file in &found {
+            let is_named = match file.name.strip_prefix(RECORDINGS) {
+                Ok(name) => verified.has_segment(name),
+                Err(_) => verified.transcripts.contains(&file.name),
+            };
+            if !is_named {
                 fs::remove_file(staging.join(&file.name))?;
             }
         }

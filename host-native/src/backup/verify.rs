@@ -1,5 +1,5 @@
 //! Checks a data folder that no service uses: the database, the secret, and the recordings and archived transcripts that it names.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -17,6 +17,8 @@ pub struct Verified {
     pub calls: u64,
     /// Recordings that can be read.
     pub recordings: u64,
+    /// How many segments each recording has, by `<workspace>/<call>.<recording>`; `None`: the database does not say.
+    pub segments: Option<BTreeMap<String, u64>>,
     /// The files of archived transcripts, below the folder.
     pub transcripts: BTreeSet<PathBuf>,
     /// Calls whose recordings or archived transcripts should be there and are not.
@@ -79,9 +81,46 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
         workspaces: count(backups::WORKSPACES)?,
         calls: count(backups::CALLS)?,
         recordings: ready.len() as u64,
+        segments: texts(backups::SEGMENTS).ok().map(|rows| {
+            let pair = |row: &String| {
+                row.rsplit_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?)))
+            };
+            rows.iter().filter_map(pair).collect()
+        }),
         transcripts,
         missing,
     })
+}
+
+impl Verified {
+    /// Whether a row counts this file below `recordings/`.
+    pub(super) fn has_segment(&self, name: &Path) -> bool {
+        let (Some(segments), Some(text)) = (&self.segments, name.to_str()) else { return true };
+        // A file of an earlier form is left alone.
+        let Some((recording, n)) = text.strip_suffix(".pcm").and_then(|rest| rest.rsplit_once('.')) else {
+            return true;
+        };
+        n.parse().is_ok_and(|n: u64| segments.get(recording).is_some_and(|count| n < *count))
+    }
+}
+
+/// What a database names: recordings and archived transcripts, as [`name_of`] names their files.
+pub(super) fn named(database: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(database, flags)?;
+    let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
+        database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+    };
+    let recordings = texts(backups::RECORDINGS)?.into_iter().map(|name| Path::new(RECORDINGS).join(name));
+    let transcripts = archived(&texts)?.into_iter().map(|name| Path::new(TRANSCRIPTS).join(name));
+    Ok(recordings.chain(transcripts).collect())
+}
+
+/// The path of a blob without `.json` or `.<n>.pcm`.
+pub(super) fn name_of(file: &Path) -> PathBuf {
+    let text = file.to_string_lossy();
+    let segment = || text.strip_suffix(".pcm")?.rsplit_once('.').map(|(name, _)| name);
+    PathBuf::from(text.strip_suffix(".json").or_else(segment).unwrap_or(&text))
 }
 
 /// `<workspace>/<call>` of each archived transcript.

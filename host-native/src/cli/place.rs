@@ -56,7 +56,11 @@ impl Place {
     /// The engine on this folder.
     pub fn engine(&self) -> Result<Engine, Failure> {
         let reserved = match self.data.server() {
-            None => Reserved::Kept(self.settings.reserve_bytes),
+            // Only one that is there: made by another user, the service could not open it, and would take its disk for full.
+            None if self.data.path().join("reserve").try_exists()? => {
+                Reserved::Kept(self.settings.reserve_bytes)
+            }
+            None => Reserved::ByOther,
             Some(_) if self.is_earlier()? => {
                 return Err("the service that runs here is of an earlier version; restart it, or use its own program for \
                             this command"

@@ -348,3 +348,62 @@ fn a_key_is_needed_and_a_wrong_one_is_refused() {
     let said = desk.run(&["diff", "folder", "--key", "sk_wrong"]).expect(2);
     assert!(!said.contains("sk_wrong"), "{said}");
 }
+
+/// A lock is not in git, so a new clone has none.
+#[test]
+fn what_a_pull_left_open_is_not_written_over() {
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/assistants");
+    fs::remove_file(desk.folder().join("sidetone.lock")).expect("it is there");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Theirs."})));
+    desk.run(&["pull", "folder"]).expect(1);
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Theirs again."})));
+    desk.run(&["apply", "folder"]).expect(1);
+    assert_eq!(desk.only("/assistants")["first_message"], "Theirs again.");
+    desk.run(&["apply", "folder", "--force"]).expect(0);
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn a_new_file_takes_over_nothing_of_others() {
+    let desk = Desk::applied();
+    let theirs = json!({"name": "Night desk", "instructions": "Theirs."});
+    let made = desk.client().expect(201, "POST", "/assistants", Some(&theirs));
+    desk.write("assistants/night-desk.toml", "name = \"Night desk\"\ninstructions = \"Ours.\"\n");
+    desk.run(&["apply", "folder"]).expect(1);
+    let path = format!("/assistants/{}", made["id"].as_str().expect("an id"));
+    assert_eq!(desk.client().expect(200, "GET", &path, None)["instructions"], "Theirs.");
+}
+
+#[test]
+fn what_was_made_again_is_found_again() {
+    let desk = Desk::applied();
+    let extra = json!({"name": "Extra", "system_prompt": "Be brief."});
+    desk.write("personas/extra.toml", "name = \"Extra\"\nsystem_prompt = \"Be brief.\"\n");
+    desk.run(&["apply", "folder"]).expect(0);
+    let all = |desk: &Desk| desk.client().expect(200, "GET", "/simulations/personas", None);
+    let extras = |desk: &Desk| -> Vec<String> {
+        let all = all(desk);
+        let named = all.as_array().expect("a list").iter().filter(|one| one["name"] == "Extra");
+        named.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    let path = format!("/simulations/personas/{}", extras(&desk)[0]);
+    desk.client().expect(204, "DELETE", &path, None);
+    desk.client().expect(201, "POST", "/simulations/personas", Some(&extra));
+    desk.run(&["apply", "folder"]).expect(0);
+    assert_eq!(extras(&desk).len(), 1);
+}
+
+/// It died after it had made the first.
+#[test]
+fn twins_are_made_to_the_end() {
+    let desk = Desk::applied();
+    let first = json!({"name": "Twin", "system_prompt": "You are early."});
+    desk.write("personas/twin.toml", "name = \"Twin\"\nsystem_prompt = \"You are early.\"\n");
+    desk.write("personas/twin-2.toml", "name = \"Twin\"\nsystem_prompt = \"You are late.\"\n");
+    desk.client().expect(201, "POST", "/simulations/personas", Some(&first));
+    desk.run(&["apply", "folder"]).expect(0);
+    let all = desk.client().expect(200, "GET", "/simulations/personas", None);
+    let twins = all.as_array().expect("a list").iter().filter(|one| one["name"] == "Twin");
+    assert_eq!(twins.count(), 2, "{all}");
+}

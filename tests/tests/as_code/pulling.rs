@@ -231,3 +231,32 @@ fn files_go_only_with_prune() {
     assert_eq!(files(&desk.folder()).len(), 5, "its simulations went with it");
     desk.run(&["diff", "folder"]).expect(0);
 }
+
+#[test]
+fn a_file_that_another_one_names_is_not_deleted() {
+    let desk = Desk::applied();
+    desk.client().expect(204, "DELETE", &desk.path_of_only("/simulations/personas"), None);
+    let simulation =
+        files(&desk.folder()).into_keys().find(|name| name.starts_with("simulations/")).expect("one");
+    let text = desk.text(&simulation);
+    desk.write(&simulation, &text.replace("name = \"", "name = \"Still "));
+    let said = desk.run(&["pull", "folder", "--prune"]).expect(1);
+    assert!(said.contains("another file names it"), "{said}");
+    desk.run(&["test", "folder"]).expect(0);
+}
+
+#[test]
+fn what_a_file_states_stays_stated() {
+    const STATED: &str = "end_of_turn_max_ms = 3000 # agreed";
+    let desk = Desk::applied();
+    let path = "assistants/front-desk.toml";
+    let text = desk.text(path);
+    assert!(text.contains("[speech]\n"), "{text}");
+    desk.write(path, &text.replacen("[speech]\n", &format!("[speech]\n{STATED}\n"), 1));
+    desk.run(&["apply", "folder"]).expect(0);
+    let speed = json!({"speech": {"speed": 1.5}});
+    desk.client().expect(200, "PATCH", &desk.path_of_only("/assistants"), Some(&speed));
+    desk.run(&["pull", "folder"]).expect(0);
+    let text = desk.text(path);
+    assert!(text.contains(STATED) && text.contains("speed = 1.5"), "{text}");
+}

@@ -98,6 +98,16 @@ fn what_was_not_said_is_marked_where_it_could_have_been() {
     );
 }
 
+/// Without a role, any line could have been it.
+#[test]
+fn what_nobody_said_is_marked_too() {
+    let desk = Desk::alone();
+    desk.edit("scenarios/saturday.toml", "open at ten", "open at nine");
+    desk.edit("scenarios/saturday.toml", "role = \"assistant\"\n", "");
+    let said = test(&desk, &["--filter", "saturday"]).expect(1);
+    assert_eq!(said.lines().filter(|line| line.starts_with('▷')).count(), 1, "{said}");
+}
+
 #[test]
 fn a_folder_within_a_folder_is_not_overlooked() {
     let desk = Desk::alone();

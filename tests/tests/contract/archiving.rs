@@ -278,3 +278,16 @@ fn without_the_setting_nothing_is_archived() {
     sweep(&world);
     assert_eq!(transcripts(&world), (1, 0));
 }
+
+#[test]
+fn a_clock_that_was_ahead_does_not_stop_it() {
+    let world = archiving();
+    long_call(&world, 30);
+    world.write(vec![
+        sql!("UPDATE workspaces SET archived_until = 4102444800000"),
+        sql!("INSERT OR REPLACE INTO service_facts (name, value) VALUES ('next_archiving', '4102444800000')"),
+    ]);
+    pass(&world, 3 * DAY_MS);
+    sweep(&world);
+    assert_eq!(transcripts(&world), (0, 1));
+}

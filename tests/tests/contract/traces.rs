@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
-use prost::Message as _;
+use prost::Message;
 use serde_json::json;
 use sidetone_tests::World;
 use sidetone_tests::receiver::{Received, Receiver, ReceiverBehaviour};

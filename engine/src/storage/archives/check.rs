@@ -1,5 +1,7 @@
 //! Compares archived transcripts with their blobs, for the operator.
+use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, WorkspaceId};
+use crate::ports::ByteRange;
 use crate::services::Services;
 use crate::sql;
 use crate::storage::archives::key;
@@ -12,7 +14,8 @@ impl Services {
         let [rows] = self
             .read([sql!(
                 format!(
-                    "SELECT t.seq AS seq, c.id AS id, t.workspace_id AS workspace_id, t.archive_bytes AS bytes
+                    "SELECT t.seq AS seq, c.id AS id, t.workspace_id AS workspace_id, t.archive_bytes AS bytes,
+                       t.archive_sha256 AS sha256
                      FROM call_transcripts AS t CROSS JOIN calls AS c ON c.seq = t.seq
                      WHERE t.archive_bytes > 0 AND t.seq > :after ORDER BY t.seq LIMIT {PART_ROWS}"
                 ),
@@ -24,7 +27,15 @@ impl Services {
             let (workspace_id, call_id): (WorkspaceId, CallId) = (row.id("workspace_id")?, row.id("id")?);
             let bytes = u64::try_from(row.integer("bytes")?).unwrap_or(0);
             let key = key(&workspace_id, &call_id)?;
-            if let Some(problem) = self.problem_of_blob(&key, bytes, false).await {
+            let mut problem = self.problem_of_blob(&key, bytes, false).await;
+            if problem.is_none() {
+                // As a read compares it.
+                let sha256 = row.text("sha256")?;
+                let read = self.ports().blobs.get(&key, ByteRange { first: 0, bytes }).await;
+                let is_same = matches!(&read, Ok(Some(content)) if sha256_hex(content) == sha256);
+                problem = (!is_same).then(|| format!("{} is not what was archived", key.as_str()));
+            }
+            if let Some(problem) = problem {
                 checked.problems.push(format!("the transcript of {call_id}: {problem}"));
             }
             checked.compared += 1;

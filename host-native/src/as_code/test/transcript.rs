@@ -76,8 +76,17 @@ fn mark(evaluation: &Value, transcript: &[Value]) -> Option<Mark> {
     if let Some(index) = evaluation["matched_index"].as_u64() {
         return usize::try_from(index).ok().map(Mark::Decides);
     }
-    let role = evaluation["role"].as_str().unwrap_or("any");
-    transcript.iter().rposition(|row| row["role"] == role).map(Mark::Missed)
+    let role = match evaluation["kind"].as_str() {
+        Some("tool_call") => "any",
+        // Nothing is missing.
+        Some("tool_not_called" | "no_tool_error") => return None,
+        _ => evaluation["role"].as_str().unwrap_or("any"),
+    };
+    let is_read = |row: &Value| match (role, row["role"].as_str()) {
+        ("any", _) | ("tool", Some("tool_call" | "tool_result")) | ("user", Some("dtmf")) => true,
+        (role, of_row) => of_row == Some(role),
+    };
+    transcript.iter().rposition(is_read).map(Mark::Missed)
 }
 
 fn line(row: &Value, decides: &str, missed: &str, paint: Paint) -> String {
