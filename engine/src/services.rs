@@ -1,14 +1,15 @@
 //! Shared by every part of the service: the operator's settings, the host's ports, ids, and what workspaces share
 //! of one process: places for live conversations, and memory.
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::base::fair_pool::{FairPool, SharedPool};
 use crate::base::fetched::Fetched;
 use crate::base::ids::{Id, Ids, WorkspaceId};
 use crate::base::lateness::Lateness;
 use crate::base::limits::{
-    FOLLOWERS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX, MEMORY_FOR_NEWCOMERS_PERCENT,
-    STARTS_BYTES_MAX, TOOL_TESTS_MAX,
+    FOLLOWERS_MAX, KNOWN_KEYS_MAX, LIVE_SESSIONS_FOR_NEWCOMERS, LIVE_SESSIONS_MAX,
+    MEMORY_FOR_NEWCOMERS_PERCENT, STARTS_BYTES_MAX, TOOL_TESTS_MAX,
 };
 use crate::base::shared_cache::SharedCache;
 use crate::base::stopping::Stopping;
@@ -37,6 +38,8 @@ struct Inner {
     stopping: Stopping,
     assistants: AssistantsInUse,
     fetched: Fetched,
+    /// The workspaces of keys that were valid a short time ago, by the key's hash: for whom something is, not what it may.
+    keys: Mutex<BTreeMap<String, WorkspaceId>>,
 }
 
 /// The assistants in use, by workspace and by the id of their snapshot or of their version.
@@ -60,8 +63,23 @@ impl Services {
             stopping: Stopping::default(),
             assistants: SharedCache::default(),
             fetched: Fetched::default(),
+            keys: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The workspace of a key that was valid a short time ago.
+    pub(crate) fn workspace_of_key(&self, hash: &str) -> Option<WorkspaceId> {
+        self.inner.keys.lock().unwrap_or_else(PoisonError::into_inner).get(hash).cloned()
+    }
+
+    /// The key with this hash opens this workspace.
+    pub(crate) fn key_opens(&self, hash: &str, workspace_id: &WorkspaceId) {
+        let mut keys = self.inner.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() >= KNOWN_KEYS_MAX && !keys.contains_key(hash) {
+            keys.clear();
+        }
+        keys.insert(hash.to_owned(), workspace_id.clone());
     }
 
     /// The operator's settings.

@@ -18,6 +18,9 @@ use crate::metrics::Metrics;
 use crate::open_files::{Outgoing, OutgoingPlace};
 use crate::outside::{Exchange, causes};
 
+/// How long a connection to a user's server is kept: no place counts it, and users name any number of servers.
+const PUBLIC_IDLE: Duration = Duration::from_secs(2);
+
 /// One client for each [`Egress`] class.
 pub struct HttpClient {
     public: Client,
@@ -36,7 +39,11 @@ impl HttpClient {
         let kept = outgoing.kept_for_each_server();
         let builder = || Client::builder().redirect(Policy::none()).no_proxy();
         // Users name any number of servers; the operator's are few, so what is kept for them is used again.
-        let public = builder().dns_resolver(PublicOnly::new()).pool_max_idle_per_host(kept).build()?;
+        let public = builder()
+            .dns_resolver(PublicOnly::new())
+            .pool_max_idle_per_host(kept)
+            .pool_idle_timeout(PUBLIC_IDLE)
+            .build()?;
         Ok(Self { public, operator: builder().build()?, outgoing, metrics: Arc::default(), explains: false })
     }
 
@@ -63,7 +70,9 @@ impl HttpClient {
             .map_err(|error| HttpError::Failed(error.to_string()))?;
         // It includes the wait for a place, and the body.
         let (began, deadline) = (Instant::now(), Duration::from_millis(request.deadline_ms));
-        let place = self.outgoing.place(request.egress, deadline).await.ok_or(HttpError::Timeout)?;
+        let workspace = request.party.workspace.as_deref().unwrap_or_default();
+        let place =
+            self.outgoing.place(request.egress, workspace, deadline).await.ok_or(HttpError::Timeout)?;
         let mut outgoing =
             client.request(method, url).timeout(deadline.saturating_sub(began.elapsed())).body(request.body);
         for (name, value) in request.headers {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sidetone_engine::base::fair_pool::{FairPool, Share, SharedPool};
 use sidetone_engine::ports::Egress;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Concurrent connections, shared among client addresses.
 pub const CONNECTIONS_MAX: usize = 14_000;
@@ -17,6 +18,10 @@ pub const OTHER_FILES: usize = 128;
 const FILES_OF_REQUEST: usize = 2;
 /// The part of the other files that is for outgoing sockets, if there are few.
 const OUTGOING_PART: usize = 2;
+/// Whoever waits for a place looks again after this time, at the latest.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// Connections to one of users' servers that are kept for the next request.
+const KEPT_FOR_EACH_SERVER: usize = 16;
 /// With a lower limit, the service has hardly room for its clients.
 const FILES_MIN: usize = 512;
 
@@ -61,37 +66,76 @@ impl OpenFiles {
     }
 }
 
-/// The places for outgoing requests and WebSockets. Users' addresses have half of them, the operator's the other: receivers
-/// that do not answer keep no model waiting. Clones share them.
+/// The places for outgoing requests and WebSockets. Users' addresses have half of them, which workspaces share; the operator's
+/// have the other: receivers that do not answer keep neither a model nor another workspace waiting. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    public: Arc<Semaphore>,
+    public: SharedPool<String>,
+    freed: Arc<Notify>,
     operator: Arc<Semaphore>,
     is_scarce: bool,
 }
 
 /// The place of a request; dropping it frees it.
-pub type OutgoingPlace = OwnedSemaphorePermit;
+#[derive(Debug)]
+pub enum OutgoingPlace {
+    /// For a request to a user's address.
+    Public(PublicPlace),
+    /// For the operator's.
+    Operator(OwnedSemaphorePermit),
+}
+
+/// A place that workspaces share.
+#[derive(Debug)]
+pub struct PublicPlace {
+    share: Option<Share<String>>,
+    freed: Arc<Notify>,
+}
+
+impl Drop for PublicPlace {
+    fn drop(&mut self) {
+        drop(self.share.take());
+        self.freed.notify_one();
+    }
+}
 
 impl Outgoing {
     /// The places that these files allow.
     pub fn new(files: &OpenFiles) -> Self {
-        let half = || Arc::new(Semaphore::new(files.outgoing / 2));
-        Self { public: half(), operator: half(), is_scarce: files.is_scarce() }
+        let half = files.outgoing / 2;
+        Self {
+            public: SharedPool::new(FairPool::new(half as u64)),
+            freed: Arc::default(),
+            operator: Arc::new(Semaphore::new(half)),
+            is_scarce: files.is_scarce(),
+        }
     }
 
-    /// Waits for a place; `None` when there was none in time.
-    pub async fn place(&self, egress: Egress, wait: Duration) -> Option<OutgoingPlace> {
-        let places = match egress {
-            Egress::Public => self.public.clone(),
-            Egress::Operator => self.operator.clone(),
+    /// Waits for a place for a workspace; `None` when there was none in time. Empty: the service itself.
+    pub async fn place(&self, egress: Egress, workspace: &str, wait: Duration) -> Option<OutgoingPlace> {
+        let place = async {
+            match egress {
+                Egress::Public => Some(OutgoingPlace::Public(self.public_place(workspace).await)),
+                Egress::Operator => {
+                    self.operator.clone().acquire_owned().await.ok().map(OutgoingPlace::Operator)
+                }
+            }
         };
-        tokio::time::timeout(wait, places.acquire_owned()).await.ok()?.ok()
+        tokio::time::timeout(wait, place).await.ok()?
+    }
+
+    async fn public_place(&self, workspace: &str) -> PublicPlace {
+        loop {
+            if let Some(share) = self.public.take(&workspace.to_owned(), 1, 0) {
+                return PublicPlace { share: Some(share), freed: self.freed.clone() };
+            }
+            let _ = tokio::time::timeout(LOOK_AGAIN, self.freed.notified()).await;
+        }
     }
 
     /// How many connections to one of users' servers are kept for the next request.
     pub fn kept_for_each_server(&self) -> usize {
-        if self.is_scarce { 0 } else { usize::MAX }
+        if self.is_scarce { 0 } else { KEPT_FOR_EACH_SERVER }
     }
 }
 
@@ -150,12 +194,31 @@ mod tests {
         let outgoing = Outgoing::new(&OpenFiles::within(512));
         let soon = Duration::from_millis(5);
         let mut held = Vec::new();
-        while let Some(place) = outgoing.place(Egress::Public, soon).await {
+        while let Some(place) = outgoing.place(Egress::Public, "ws_a", soon).await {
             held.push(place);
         }
-        assert_eq!(held.len(), 48);
-        assert!(outgoing.place(Egress::Operator, soon).await.is_some());
+        assert_eq!(held.len(), 42, "of 48: what is left is for others");
+        assert!(outgoing.place(Egress::Operator, "ws_a", soon).await.is_some());
+        let other = outgoing.place(Egress::Public, "ws_b", soon).await;
+        assert!(other.is_some());
+        drop(other);
         held.pop();
-        assert!(outgoing.place(Egress::Public, soon).await.is_some());
+        assert!(outgoing.place(Egress::Public, "ws_a", soon).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_a_place_that_is_freed() {
+        let outgoing = Outgoing::new(&OpenFiles::within(512));
+        let mut held = Vec::new();
+        while let Some(place) = outgoing.place(Egress::Public, "ws_a", Duration::from_millis(5)).await {
+            held.push(place);
+        }
+        let waiting = {
+            let outgoing = outgoing.clone();
+            tokio::spawn(async move { outgoing.place(Egress::Public, "ws_a", Duration::from_secs(10)).await })
+        };
+        tokio::task::yield_now().await;
+        held.pop();
+        assert!(waiting.await.unwrap().is_some());
     }
 }

@@ -53,7 +53,7 @@ impl WebSocketClient {
 
     async fn open(&self, request: SocketRequest) -> Result<ClientSocket, ExchangeFailure> {
         let limit = Duration::from_millis(SOCKET_CONNECT_MS);
-        let place = self.outgoing.place(Egress::Operator, limit).await.ok_or(ExchangeFailure::Timeout)?;
+        let place = self.outgoing.place(Egress::Operator, "", limit).await.ok_or(ExchangeFailure::Timeout)?;
         // Both halves of the socket hold it.
         let place = Arc::new(place);
         let key = generate_key();

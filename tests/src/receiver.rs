@@ -24,6 +24,8 @@ pub enum ReceiverBehaviour {
     Reset,
     /// Answers with this status and an endless body.
     Flood(u16),
+    /// Answers with this status and the beginning of a body that never ends.
+    Stall(u16),
 }
 
 /// A received request.
@@ -132,6 +134,7 @@ impl Receiver {
                     state.behaviour,
                     ReceiverBehaviour::Status(200..300)
                         | ReceiverBehaviour::Flood(200..300)
+                        | ReceiverBehaviour::Stall(200..300)
                         | ReceiverBehaviour::Says(_)
                 );
                 state.received.push(received);
@@ -175,6 +178,10 @@ fn answer(stream: &mut TcpStream, behaviour: &ReceiverBehaviour) -> std::io::Res
             Ok(false)
         }
         ReceiverBehaviour::Reset => Ok(false),
+        ReceiverBehaviour::Stall(status) => {
+            write!(stream, "HTTP/1.1 {status} X\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n")?;
+            Ok(true)
+        }
         ReceiverBehaviour::Flood(status) => {
             write!(stream, "HTTP/1.1 {status} X\r\nconnection: close\r\n\r\n")?;
             loop {

@@ -1,5 +1,6 @@
 //! Somebody with a browser in the dashboard: keeps cookies, reads forms, follows no redirect unasked.
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -23,6 +24,11 @@ impl Visitor {
     /// A browser without cookies, at an address of its own.
     pub fn new(world: &World) -> Self {
         Self { world: world.from_elsewhere(), cookies: BTreeMap::new(), may_fail: false }
+    }
+
+    /// A browser without cookies at this address.
+    pub fn at(world: &World, address: IpAddr) -> Self {
+        Self { world: world.from_address(address), ..Self::new(world) }
     }
 
     /// One that has signed in with a code.

@@ -1,7 +1,7 @@
 //! [`World`]: one service with a workspace for the test.
 mod make;
 
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub struct World {
     service: Service,
     key: String,
     /// Invalid keys are counted by address, so each `World` has its own.
-    address: Ipv4Addr,
+    address: IpAddr,
     made: Arc<AtomicU32>,
 }
 
@@ -225,7 +225,12 @@ impl World {
 
     /// The same workspace from another address.
     pub fn from_elsewhere(&self) -> Self {
-        Self { address: fresh_address(), ..self.clone() }
+        self.from_address(fresh_address())
+    }
+
+    /// The same workspace from this address.
+    pub fn from_address(&self, address: IpAddr) -> Self {
+        Self { address, ..self.clone() }
     }
 
     /// The workspace's key.
@@ -485,7 +490,7 @@ fn settings() -> &'static [(&'static str, &'static str)] {
     })
 }
 
-fn fresh_address() -> Ipv4Addr {
+fn fresh_address() -> IpAddr {
     static ADDRESSES: AtomicU32 = AtomicU32::new(0x0A00_0001);
-    Ipv4Addr::from(ADDRESSES.fetch_add(1, Ordering::Relaxed))
+    Ipv4Addr::from(ADDRESSES.fetch_add(1, Ordering::Relaxed)).into()
 }

@@ -22,6 +22,7 @@ fn deliveries_to_receivers_with_every_behaviour() {
     for (behaviour, status, last_status) in [
         (ReceiverBehaviour::Status(204), "delivered", json!(204)),
         (ReceiverBehaviour::Flood(200), "delivered", json!(200)),
+        (ReceiverBehaviour::Stall(200), "delivered", json!(200)),
         (ReceiverBehaviour::Flood(500), "pending", json!(500)),
         (ReceiverBehaviour::With(302, "location", inside.url()), "pending", json!(302)),
         (ReceiverBehaviour::With(307, "location", inside.url()), "pending", json!(307)),

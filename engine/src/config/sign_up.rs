@@ -41,13 +41,13 @@ impl SignUp {
         }
     }
 
-    /// Whether an address, in lower case, needs no invitation.
-    pub fn is_open_to(&self, email: &str) -> bool {
+    /// Whether an address, in lower case, needs no invitation. `by_domain`: its domain vouches for the person.
+    pub fn is_open_to(&self, email: &str, by_domain: bool) -> bool {
         match self {
             Self::Open => true,
             Self::Invited { listed } => {
                 let domain = email.rsplit_once('@').map(|(_, domain)| domain);
-                listed.contains(email) || domain.is_some_and(|domain| listed.contains(domain))
+                listed.contains(email) || by_domain && domain.is_some_and(|domain| listed.contains(domain))
             }
         }
     }
@@ -93,11 +93,15 @@ mod tests {
             ("ben@evil-example.com", false),
             ("ben@example.com.evil.example", false),
         ] {
-            assert_eq!(listed.is_open_to(email), is_open, "{email}");
+            assert_eq!(listed.is_open_to(email, true), is_open, "{email}");
         }
-        assert!(SignUp::from_setting(None).unwrap().is_open_to("a@b.example"));
-        assert!(read("open").unwrap().is_open_to("a@b.example"));
-        assert!(!read("invited").unwrap().is_open_to("a@b.example"));
+        assert!(SignUp::from_setting(None).unwrap().is_open_to("a@b.example", true));
+        assert!(read("open").unwrap().is_open_to("a@b.example", false));
+        assert!(!read("invited").unwrap().is_open_to("a@b.example", true));
+        assert!(
+            !read("b.example").unwrap().is_open_to("a@b.example", false),
+            "nobody vouches for the domain"
+        );
     }
 
     #[test]

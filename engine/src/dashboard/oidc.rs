@@ -143,7 +143,9 @@ pub(super) async fn callback(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault
         let email = claims.email.as_deref().filter(|_| claims.email_verified);
         let email = email.and_then(sign_in::address);
         let unknown = || Failure::Theirs("the provider names no verified e-mail address".to_owned());
-        Ok(Person { issuer: settings.issuer.clone(), subject, email: email.ok_or_else(unknown)? })
+        let email = email.ok_or_else(unknown)?;
+        let is_vouched_for = claims.vouches_for_domain(&settings.issuer, &email);
+        Ok(Person { issuer: settings.issuer.clone(), subject, email, is_vouched_for })
     };
     let person = match person.await {
         Ok(person) => person,

@@ -214,7 +214,7 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
 /// workspace of their own, and could let in anybody from there: not where the operator decides who gets an account.
 fn check_admits(services: &Services, admins: &Rows) -> Result<(), Fault> {
     for admin in admins.iter() {
-        if services.needs_no_invitation(admin.str("issuer")?, admin.str("email")?) {
+        if services.needs_no_invitation(admin.str("issuer")?, admin.str("email")?, true) {
             return Ok(());
         }
     }

@@ -38,10 +38,10 @@ pub(super) fn uses_body(head: &Parts) -> bool {
             || cookie(&head.headers, SESSION_COOKIE).is_some())
 }
 
-/// The value of a cookie. Repeated headers have been joined with commas.
+/// The value of a cookie. A comma may be part of one.
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get(header::COOKIE)?.to_str().ok()?;
-    all.split([';', ',']).find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='))
+    all.split(';').find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
 #[cfg(test)]
@@ -52,6 +52,15 @@ mod tests {
     fn a_path_belongs_to_the_dashboard_as_a_whole_segment() {
         assert!(is_dashboard("/dashboard") && is_dashboard("/dashboard/calls"));
         assert!(!is_dashboard("/dashboards") && !is_dashboard("/calls"));
+    }
+
+    /// Another host of the same domain may set a cookie with a comma.
+    #[test]
+    fn a_cookie_within_another_is_none() {
+        let value =
+            http::HeaderValue::from_static("a=1,__Host-sidetone_session=evil; __Host-sidetone_session=mine");
+        let headers = HeaderMap::from_iter([(header::COOKIE, value)]);
+        assert_eq!(cookie(&headers, SESSION_COOKIE_TLS), Some("mine"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 
 use crate::base::api_key::{ApiKey, KEY_BYTES, KEY_PREFIX};
 use crate::base::error::{Code, Error};
+use crate::base::ids::WorkspaceId;
 use crate::base::network::network_of;
 use crate::services::Services;
 use crate::sql;
@@ -46,13 +47,22 @@ pub(crate) fn key_last_four(headers: &HeaderMap) -> Option<[u8; 4]> {
     key.last_chunk().copied().filter(|four: &[u8; 4]| is_key && four.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Whether a key with this hash opens a workspace, or would on its first use. An error counts as no.
-pub(crate) async fn is_valid(services: &Services, hash: &str) -> bool {
-    if services.config().bootstrap_hashes.iter().any(|known| known == hash) {
-        return true;
+/// Who shares a budget with a key: its workspace, or the key itself if it would open one on its first use. `None`: the key
+/// opens nothing, or that cannot be read.
+pub(crate) async fn holder(services: &Services, hash: &str) -> Option<String> {
+    if let Some(workspace_id) = services.workspace_of_key(hash) {
+        return Some(workspace_id.to_string());
     }
-    let find = sql!("SELECT 1 AS valid FROM api_keys WHERE hash = :hash AND revoked_at IS NULL", hash = hash);
-    services.read([find]).await.is_ok_and(|[found]| !found.is_empty())
+    let find =
+        sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash AND revoked_at IS NULL", hash = hash);
+    let found = services.read([find]).await.ok();
+    if let Some(workspace_id) =
+        found.and_then(|[found]| found.first()?.id::<WorkspaceId>("workspace_id").ok())
+    {
+        services.key_opens(hash, &workspace_id);
+        return Some(workspace_id.to_string());
+    }
+    services.config().bootstrap_hashes.iter().any(|known| known == hash).then(|| hash.to_owned())
 }
 
 /// The 401 for a request without a key.

@@ -399,9 +399,13 @@ impl Context {
         let mut batch = Vec::with_capacity(statements.len() + 3);
         let mut lead = 0;
         if self.identity.is_none() {
+            // The last condition always holds: it says for whom the batch is, whichever of its keys a workspace sends.
+            let known = self.services.workspace_of_key(&hash);
             batch.push(sql!(
-                "SELECT id, workspace_id, hash, last_used_at FROM api_keys WHERE hash = :hash AND revoked_at IS NULL",
-                hash = &hash
+                "SELECT id, workspace_id, hash, last_used_at FROM api_keys WHERE hash = :hash AND revoked_at IS NULL
+                 AND COALESCE(:workspace, '') IS NOT NULL",
+                hash = &hash,
+                workspace = known.as_ref().map_or(Value::Null, Value::from)
             ));
             lead += 1;
         }
@@ -460,10 +464,9 @@ impl Context {
         if self.identity.is_none() {
             match led.first().and_then(Rows::first) {
                 Some(row) if bool::from(row.str("hash")?.as_bytes().ct_eq(hash.as_bytes())) => {
-                    self.identity = Some(Identity {
-                        workspace_id: row.id("workspace_id")?,
-                        actor: Actor::Key(row.id("id")?),
-                    });
+                    let workspace_id = row.id("workspace_id")?;
+                    self.services.key_opens(&hash, &workspace_id);
+                    self.identity = Some(Identity { workspace_id, actor: Actor::Key(row.id("id")?) });
                     let last_used_ms = row.optional_integer("last_used_at")?;
                     self.is_use_due =
                         last_used_ms.is_none_or(|last| self.now_ms - last >= limits::KEY_USED_MS);

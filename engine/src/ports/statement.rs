@@ -114,7 +114,7 @@ pub fn asker(batch: &[Statement]) -> Option<&str> {
 /// service itself asks.
 pub fn long_read_of(batch: &[Statement]) -> Option<&str> {
     let is_long = |one: &&Statement| one.sql.starts_with("WITH ") || one.sql.contains(" MATCH ");
-    batch.iter().filter(is_long).find_map(Statement::asker)
+    batch.iter().any(|one| is_long(&one)).then(|| asker(batch)).flatten()
 }
 
 /// Whether a batch removes rows or recordings or revokes a key, and adds nothing but what that needs (guards, the stored
@@ -289,6 +289,9 @@ mod tests {
         assert_eq!(long_read_of(&[search().with_workspace("?", &key, "")]), Some(key.as_str()));
         let point = sql!("SELECT 1 FROM calls WHERE workspace_id = :ws").in_workspace(&own);
         assert_eq!(long_read_of(&[point]), None);
+        // The first of a key's batch finds the workspace, which it may name.
+        let lookup = sql!("SELECT 1 WHERE COALESCE(:workspace, '') IS NOT NULL", workspace = &own);
+        assert_eq!(long_read_of(&[lookup, search().with_workspace("?", &key, "")]), Some("ws_1"));
         let service = sql!("WITH due AS (SELECT :now AS now) SELECT now FROM due", now = 1);
         assert_eq!(long_read_of(&[service]), None, "the job queue waits for no search");
         let named = sql!("UPDATE assistants SET name = :name", name = "ws_2");

@@ -434,7 +434,8 @@ const fn kind_of(role: TranscriptRole) -> &'static str {
 
 fn parse_includes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    if text.trim().is_empty() {
+    // Nor only characters that nobody sees: these match everything.
+    if casefold(&text).is_empty() {
         return Err(de::Error::custom("includes must not be empty or only white space"));
     }
     if text.chars().count() > EVALUATION_INCLUDES_CHARS_MAX {

@@ -37,6 +37,8 @@ pub(crate) struct Person {
     pub subject: String,
     /// The person's address, proven; empty for the operator.
     pub email: String,
+    /// Whether the domain of the address vouches for the person.
+    pub is_vouched_for: bool,
 }
 
 /// The issuer of those who proved an address with a code or a link.
@@ -245,8 +247,12 @@ impl Services {
 
     /// Whether a code for this address can sign anybody in: its person has an account or may get one.
     pub(crate) async fn admits_address(&self, email: &str, now_ms: i64) -> Result<bool, Fault> {
-        let person =
-            Person { issuer: BY_EMAIL.to_owned(), subject: email.to_owned(), email: email.to_owned() };
+        let person = Person {
+            issuer: BY_EMAIL.to_owned(),
+            subject: email.to_owned(),
+            email: email.to_owned(),
+            is_vouched_for: true,
+        };
         if self.may_sign_up(&person, now_ms).await? {
             return Ok(true);
         }
@@ -260,13 +266,13 @@ impl Services {
     }
 
     /// Whether somebody gets an account without an invitation: the operator, and whom the operator lets sign up.
-    pub(crate) fn needs_no_invitation(&self, issuer: &str, email: &str) -> bool {
-        issuer == OPERATOR || self.config().sign_up.is_open_to(email)
+    pub(crate) fn needs_no_invitation(&self, issuer: &str, email: &str, is_vouched_for: bool) -> bool {
+        issuer == OPERATOR || self.config().sign_up.is_open_to(email, is_vouched_for)
     }
 
     /// Whether a person without an account may get one.
     async fn may_sign_up(&self, person: &Person, now_ms: i64) -> Result<bool, Fault> {
-        if self.needs_no_invitation(&person.issuer, &person.email) {
+        if self.needs_no_invitation(&person.issuer, &person.email, person.is_vouched_for) {
             return Ok(true);
         }
         let find = sql!(

@@ -8,8 +8,8 @@ use crate::base::hash::{hmac_sha256, sha256_hex};
 use crate::base::ids::SignInId;
 use crate::base::limits::{
     FIRST_LINK_MS, INVITATIONS_SENT_WINDOW_MS, INVITATIONS_TO_ADDRESS_MAX, SIGN_IN_ADDRESS_DAY_TRIES_MAX,
-    SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX, SIGN_IN_DAY_MS, SIGN_IN_MAILS_MAX, SIGN_IN_MS,
-    SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
+    SIGN_IN_ADDRESS_MAX, SIGN_IN_ADDRESS_TRIES_MAX, SIGN_IN_BLOCK_MAX, SIGN_IN_DAY_MS, SIGN_IN_MAILS_MAX,
+    SIGN_IN_MS, SIGN_IN_SOURCE_MAX, SIGN_IN_TRIES_MAX, SIGN_IN_WINDOW_MS,
 };
 use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
@@ -93,6 +93,15 @@ fn awaited(visit_hash: &str, now_ms: i64) -> Statement {
     )
 }
 
+/// The networks of an IPv6 network's /48, as a range of texts; an IPv4 address alone.
+fn block(source: &str) -> (String, String) {
+    if !source.contains(':') {
+        return (source.to_owned(), format!("{source} "));
+    }
+    let block = source.split(':').take(3).collect::<Vec<_>>().join(":");
+    (format!("{block}:"), format!("{block};"))
+}
+
 impl Services {
     /// Makes a code and a link for an address.
     pub(crate) async fn prove_address(
@@ -103,6 +112,7 @@ impl Services {
         let id: SignInId = self.new_id();
         let mut bytes = [0; 8];
         self.ports().random.fill(&mut bytes);
+        let (from, to) = block(asker.source);
         let code = format!("{:06}", u64::from_le_bytes(bytes) % 1_000_000);
         let (token, link_hash) = self.new_token();
         let insert = sql!(
@@ -110,7 +120,9 @@ impl Services {
              SELECT :id, 'email', :email, :source, :visit, :code, :link, :next, 0, :now, :end
              WHERE (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND source = :source AND created_at > :since) < :mails
              AND (SELECT COUNT(*) FROM sign_ins WHERE email = :email AND kind = 'email' AND created_at > :good) < :all
-             AND (SELECT COUNT(*) FROM sign_ins WHERE source = :source AND created_at > :since) < :most RETURNING id",
+             AND (SELECT COUNT(*) FROM sign_ins WHERE source = :source AND created_at > :since) < :most
+             AND (SELECT COUNT(*) FROM sign_ins WHERE source >= :from AND source < :to AND created_at > :since) < :block
+             RETURNING id",
             id = &id,
             email = asker.email,
             source = asker.source,
@@ -124,7 +136,10 @@ impl Services {
             good = now_ms - SIGN_IN_MS,
             mails = SIGN_IN_MAILS_MAX,
             all = SIGN_IN_ADDRESS_MAX,
-            most = SIGN_IN_SOURCE_MAX
+            most = SIGN_IN_SOURCE_MAX,
+            from = from,
+            to = to,
+            block = SIGN_IN_BLOCK_MAX
         );
         let sent = sql!(
             "SELECT COUNT(*) AS sent FROM sign_ins WHERE email = :email AND kind = 'email' AND created_at > :good",

@@ -123,6 +123,7 @@ fn dashboard() -> Vec<Limit> {
             format!("{SIGN_IN_ADDRESS_MAX} in {}", duration(SIGN_IN_MS.unsigned_abs())),
         ),
         most("codes for a network address", format!("{SIGN_IN_SOURCE_MAX} in {window}")),
+        most("codes for an IPv6 block (/48)", format!("{SIGN_IN_BLOCK_MAX} in {window}")),
         most(
             "sign-ins at an OpenID provider that are begun and not finished",
             format!("{OPENID_SOURCE_MAX} in {window}"),

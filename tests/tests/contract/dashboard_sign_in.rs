@@ -1,4 +1,6 @@
 //! Signing in with a code or a link that was sent to an address, and attacks on it.
+use std::net::IpAddr;
+
 use sidetone::sandbox::block_on;
 use sidetone_tests::World;
 use sidetone_tests::reply::Reply;
@@ -70,6 +72,23 @@ fn codes_are_limited_by_network() {
     }
     assert_eq!(ask(&mut greedy, &address("flood20")).status, 429);
     assert_eq!(ask(&mut Visitor::new(&world), &address("flood20")).status, 303, "others are not affected");
+}
+
+/// One customer of a network has a /48: 65,536 networks that are limited alone.
+#[test]
+fn codes_are_limited_by_ipv6_block() {
+    let world = World::new();
+    let at = |block: u16, network: u16| {
+        Visitor::at(&world, IpAddr::from([0x2001, 0xdb8, block, network, 0, 0, 0, 1]))
+    };
+    for network in 0..10 {
+        let mut visitor = at(1, network);
+        for n in 0..20 {
+            assert_eq!(ask(&mut visitor, &address(&format!("block{network}n{n}"))).status, 303);
+        }
+    }
+    assert_eq!(ask(&mut at(1, 10), &address("block10")).status, 429);
+    assert_eq!(ask(&mut at(2, 10), &address("block10")).status, 303, "another block is not affected");
 }
 
 #[test]

@@ -174,6 +174,11 @@ fn an_inline_run_obeys_the_rules_of_what_is_stored() {
     refused(json!({"assistant": {"id": assistant}}), "assistant.id");
     refused(json!({"assistant": {"tool_ids": [theirs.a_tool().id]}}), "assistant.tool_ids[0]");
     refused(json!({"assistant": {"knowledge_ids": [theirs.document(5).id]}}), "assistant.knowledge_ids[0]");
+    // That of the runs is a field of the request.
+    let of_the_run = json!({"ticket": "17"});
+    refused(json!({"assistant": {"metadata": of_the_run}}), "assistant.metadata");
+    refused(json!({"persona": {"system_prompt": "x", "metadata": of_the_run}}), "persona.metadata");
+    refused(json!({"scenario": {"instructions": "x", "metadata": of_the_run}}), "scenario.metadata");
     refused(json!({"persona": {"system_prompt": ""}}), "persona.system_prompt");
     refused(json!({"persona": {"system_prompt": "x", "model": "nobody/gpt"}}), "persona.model");
     refused(json!({"persona": {}}), "persona.system_prompt");

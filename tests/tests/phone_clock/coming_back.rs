@@ -167,12 +167,23 @@ fn a_call_of_which_nothing_is_reported_counts_as_taken() {
     caller.wait(3_000);
     caller.expect(&json!({"status": "ended", "ended_reason": "transferred", "fault": "none"}));
     assert!(!caller.is_hung_up());
-    // What the carrier says later changes nothing.
-    assert_eq!(caller.other_ends(EndKind::Busy), Instruction::HangUp);
-    caller.other_answers();
-    caller.expect(&json!({"status": "ended", "ended_reason": "transferred"}));
     caller.sandbox.advance(PHONE_TRANSFER_MS_MAX);
     assert!(caller.is_hung_up(), "its line has a time");
+}
+
+#[test]
+fn what_a_carrier_says_after_the_call_changes_only_the_line() {
+    let caller = Caller::new();
+    caller.asks();
+    caller.wait(PHONE_TRANSFER_RING_MS + 1_000);
+    // The answer ends the line.
+    assert_eq!(caller.other_ends(EndKind::Busy), Instruction::HangUp);
+    assert_eq!(caller.reserved(), 0);
+    caller.other_answers();
+    caller.expect(&json!({"status": "ended", "ended_reason": "transferred", "fault": "none"}));
+    assert_eq!(caller.reserved(), 0);
+    caller.sandbox.advance(PHONE_TRANSFER_MS_MAX);
+    assert!(!caller.is_hung_up());
 }
 
 #[test]
@@ -203,6 +214,25 @@ fn who_comes_back_has_what_the_call_had_reserved() {
     // Three minutes by the carrier's clock, of which two have begun with both lines.
     caller.tell(&CallEvent::Ended { how: EndKind::HungUp, seconds: 145 });
     assert_eq!((caller.reserved(), caller.cost()), (0, 5 * MINUTE_MICROUSD));
+}
+
+/// The answer to the end of a dial ends our line, of which the carrier may report nothing more.
+#[test]
+fn a_line_ends_with_the_dial_that_it_waited_for() {
+    let caller = Caller::new();
+    caller.asks();
+    caller.other_answers();
+    caller.wait(60_000);
+    caller.sandbox.run_jobs();
+    caller.expect(&json!({"status": "ended", "ended_reason": "transferred"}));
+    assert!(caller.reserved() > 0, "both lines are open");
+    assert_eq!(caller.other_ends(EndKind::HungUp), Instruction::HangUp);
+    let (reserved, cost) = (caller.reserved(), caller.cost());
+    assert_eq!(reserved, 0);
+    assert!(cost > 0);
+    // The report that comes after all changes nothing but by what it says.
+    assert_eq!(caller.other_ends(EndKind::HungUp), Instruction::HangUp);
+    assert_eq!((caller.reserved(), caller.cost()), (reserved, cost));
 }
 
 #[test]

@@ -117,6 +117,11 @@ fn a_report_at_the_address_of_another_call_is_ignored(provider: &'static str) {
     }
 }
 
+/// Vonage leaves a signature out in rare cases, and sends again what is answered with a 5xx.
+fn refused(provider: &str, how: Forgery) -> u16 {
+    if provider == "vonage" && how == Forgery::Unsigned { 503 } else { 403 }
+}
+
 fn forged_callbacks_change_nothing(provider: &'static str) {
     let desk = Desk::new(provider);
     let (id, mut person) = desk.connected();
@@ -125,7 +130,7 @@ fn forged_callbacks_change_nothing(provider: &'static str) {
     for how in Forgery::ALL {
         let event = CallEvent::Ended { how: EndKind::HungUp, seconds: 1 };
         if let Some(status) = person.forge(how, &event) {
-            assert_eq!(status, 403, "{provider}: {how:?}");
+            assert_eq!(status, refused(provider, how), "{how:?}");
         }
     }
     std::thread::sleep(Duration::from_millis(MOMENT_MS));
@@ -144,7 +149,7 @@ fn forged_announcements_are_not_answered(provider: &'static str) {
     for how in Forgery::ALL {
         let mut phone = desk.carrier.prepare_call(&a_number("1234"), &desk.number);
         if let Some(status) = phone.forge(how, &CallEvent::Incoming) {
-            assert_eq!(status, 403, "{provider}: {how:?}");
+            assert_eq!(status, refused(provider, how), "{how:?}");
         }
         std::thread::sleep(Duration::from_millis(50));
         assert!(desk.carrier.commands(phone.id()).is_empty());

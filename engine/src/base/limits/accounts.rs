@@ -36,6 +36,8 @@ pub const SIGN_IN_ADDRESS_DAY_TRIES_MAX: i64 = 50;
 pub const SIGN_IN_DAY_MS: i64 = 24 * SIGN_IN_WINDOW_MS;
 /// Codes for one network address within [`SIGN_IN_WINDOW_MS`].
 pub const SIGN_IN_SOURCE_MAX: i64 = 20;
+/// The same for all networks of an IPv6 block (/48), which one customer may have.
+pub const SIGN_IN_BLOCK_MAX: i64 = 200;
 /// Sign-ins at an OpenID provider that one network address begins within [`SIGN_IN_WINDOW_MS`] and does not finish. Each
 /// costs a row and no mail, and an office has one address.
 pub const OPENID_SOURCE_MAX: i64 = 300;

@@ -47,6 +47,16 @@ pub(super) struct Claims {
     /// Only the boolean counts: a text may say anything.
     #[serde(default, deserialize_with = "is_true")]
     pub email_verified: bool,
+    /// Google: the domain whose organisation manages the account.
+    pub hd: Option<String>,
+}
+
+impl Claims {
+    /// Whether the domain of the address still vouches for the person. Google calls an address verified as long as the account
+    /// exists; only `hd` says that the domain manages it.
+    pub(super) fn vouches_for_domain(&self, issuer: &str, email: &str) -> bool {
+        !GOOGLE.contains(&issuer) || email.ends_with("@gmail.com") || self.hd.is_some()
+    }
 }
 
 #[derive(Deserialize)]
@@ -175,6 +185,24 @@ mod tests {
             terms[name] = value.clone();
         }
         check(&serde_json::from_value(terms).unwrap(), &EXPECTED)
+    }
+
+    /// Google calls an address verified that its owner has lost: the domain may be somebody else's by now.
+    #[test]
+    fn only_who_manages_a_domain_vouches_for_it() {
+        let google = "https://accounts.google.com";
+        let claims = |hd: Value| -> Claims {
+            serde_json::from_value(
+                json!({"sub": "s", "email": "a@b.example", "email_verified": true, "hd": hd}),
+            )
+            .unwrap()
+        };
+        assert!(claims(json!("b.example")).vouches_for_domain(google, "a@b.example"));
+        assert!(!claims(Value::Null).vouches_for_domain(google, "a@b.example"));
+        assert!(!claims(Value::Null).vouches_for_domain("accounts.google.com", "a@b.example"));
+        assert!(!claims(Value::Null).vouches_for_domain(google, "a@gmail.com.example"));
+        assert!(claims(Value::Null).vouches_for_domain(google, "a@gmail.com"));
+        assert!(claims(Value::Null).vouches_for_domain("https://id.example", "a@b.example"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::base::limits::{
 use crate::interfaces::api::Api;
 use crate::interfaces::mounted;
 use crate::live::{LiveSocket, handshake, telephony};
-use crate::operations::auth::{Credential, client_address, is_valid};
+use crate::operations::auth::{Credential, client_address, holder};
 use crate::ports::Incoming;
 
 /// The host's next action after the head of a request. `U` is the host's value for upgrading the connection.
@@ -83,10 +83,7 @@ impl Pending {
         let (services, bodies) = (self.api.services(), self.api.bodies());
         let address = client_address(&self.head.headers, self.peer, &services.config().trusted_proxies);
         match Credential::from_headers(&self.head.headers) {
-            Credential::Key { hash } if bodies.knows(&hash) || is_valid(services, &hash).await => {
-                bodies.learn(&hash);
-                bodies.open(Some(&hash), address)
-            }
+            Credential::Key { hash } => bodies.open(holder(services, &hash).await.as_deref(), address),
             _ => bodies.open(None, address),
         }
     }
@@ -294,7 +291,8 @@ impl Body {
     }
 }
 
-/// Joins the values of repeated headers with commas (RFC 9110, 5.3). Some hosts receive them joined, so this makes all
+/// Joins the values of repeated headers with commas (RFC 9110, 5.3), and cookies with semicolons, because a comma may be part
+/// of one (RFC 9113, 8.2.3). Some hosts receive them joined, so this makes all
 /// hosts behave alike: repeating a header that allows one value is an error everywhere.
 fn join_repeated(headers: &mut HeaderMap) {
     if headers.len() == headers.keys_len() {
@@ -304,7 +302,8 @@ fn join_repeated(headers: &mut HeaderMap) {
     for name in names {
         let values: Vec<&[u8]> = headers.get_all(&name).iter().map(HeaderValue::as_bytes).collect();
         if values.len() > 1
-            && let Ok(joined) = HeaderValue::from_bytes(&values.join(&b", "[..]))
+            && let Ok(joined) =
+                HeaderValue::from_bytes(&values.join(if name == header::COOKIE { &b"; "[..] } else { b", " }))
         {
             headers.insert(name, joined);
         }

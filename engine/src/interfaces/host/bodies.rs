@@ -1,19 +1,19 @@
-//! Memory for request bodies that are being received, shared by the admission policy: among API keys that are known to be
-//! valid, and, much less of it, among the addresses of everybody else.
+//! Memory for request bodies that are being received, shared by the admission policy: among workspaces whose API keys are
+//! known to be valid, and, much less of it, among the addresses of everybody else.
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::fair_pool::{FairPool, Share, SharedPool};
-use crate::base::limits::{BODIES_BYTES_MAX, BODY_BYTES_FREE, KNOWN_KEYS_MAX, UNKNOWN_BODIES_BYTES_MAX};
+use crate::base::limits::{BODIES_BYTES_MAX, BODY_BYTES_FREE, UNKNOWN_BODIES_BYTES_MAX};
 
 /// Memory is taken in steps of this size.
 const STEP_BYTES: u64 = 16 * 1024;
 
-/// Who receives a body: a known key by its hash, or an address.
+/// Who receives a body: a workspace, or an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
-    Key(String),
+    Known(String),
     Address(IpAddr),
 }
 
@@ -38,8 +38,6 @@ pub(crate) struct Bodies {
 
 #[derive(Default)]
 struct State {
-    /// Hashes of keys that were valid a short time ago.
-    keys: BTreeSet<String>,
     next: u64,
     /// The bodies that hold memory or want some, by holder, oldest first.
     open: BTreeSet<(Holder, u64)>,
@@ -53,24 +51,10 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// Whether the key with this hash is known to be valid.
-    pub(crate) fn knows(&self, hash: &str) -> bool {
-        self.state().keys.contains(hash)
-    }
-
-    /// The key with this hash is valid.
-    pub(crate) fn learn(&self, hash: &str) {
-        let keys = &mut self.state().keys;
-        if keys.len() >= KNOWN_KEYS_MAX {
-            keys.clear();
-        }
-        keys.insert(hash.to_owned());
-    }
-
-    /// A body of the known key with this hash, or of an address.
-    pub(crate) fn open(&self, key: Option<&str>, address: IpAddr) -> Memory {
-        let (holder, pool) = match key {
-            Some(hash) => (Holder::Key(hash.to_owned()), &self.known),
+    /// A body of a holder of a known key, or of an address.
+    pub(crate) fn open(&self, holder: Option<&str>, address: IpAddr) -> Memory {
+        let (holder, pool) = match holder {
+            Some(known) => (Holder::Known(known.to_owned()), &self.known),
             None => (Holder::Address(address), &self.unknown),
         };
         let mut state = self.state();

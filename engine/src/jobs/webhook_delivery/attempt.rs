@@ -1,5 +1,5 @@
 //! One attempt: a signed request, and the outcome of its response.
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::{PendingDelivery, Receiver, schedule};
 use crate::base::ids::DeliveryId;
@@ -36,11 +36,7 @@ pub struct Outcome {
 /// may have become stricter since the webhook was created.
 pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Outcome {
     let answer = match request(services, receiver, due) {
-        Ok(request) => match services.ports().http.send(request).await {
-            // The status counts, however long the body is.
-            Ok(reply) | Err(HttpError::TooLarge(reply)) => Ok(reply),
-            Err(error) => Err(error),
-        },
+        Ok(request) => answered(services, request).await,
         Err(_) => Err(HttpError::Refused),
     };
     let now = services.now();
@@ -65,6 +61,22 @@ pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDeliver
         },
         answer => failed(services, due, &answer, timed_out, now),
     }
+}
+
+/// The status counts, however long the body is, and however it ends.
+async fn answered(services: &Services, request: HttpRequest) -> Result<HttpReply, HttpError> {
+    let mut stream = match services.ports().http.open(request).await {
+        Ok(stream) => stream,
+        Err(HttpError::TooLarge(reply)) => return Ok(reply),
+        Err(error) => return Err(error),
+    };
+    let mut body = BytesMut::new();
+    while body.len() < DELIVERY_RESPONSE_KEPT_BYTES_MAX
+        && let Some(Ok(piece)) = stream.next().await
+    {
+        body.extend_from_slice(&piece);
+    }
+    Ok(HttpReply { status: stream.status, headers: std::mem::take(&mut stream.headers), body: body.freeze() })
 }
 
 fn failed(

@@ -1,5 +1,6 @@
 //! A transfer that nobody has taken: the carrier asks how to go on, and the caller comes back to the conversation, which
 //! waits in its process. Where none waits any more, the call is over.
+use super::late_price;
 use super::leg::{Leg, command_id};
 use super::token::{CallToken, Purpose};
 use super::{CallUrls, PATH};
@@ -41,9 +42,18 @@ async fn go_on(
     let [leg, waiting, call] = services.read(reads).await?;
     let leg = Leg::first(Some(&leg))?.filter(|leg| leg.provider == carrier.provider());
     let is_ours = |leg: &Leg| ended.carrier_call_id.is_none() || leg.carrier_call_id == ended.carrier_call_id;
-    let Some(mut leg) = leg.filter(|leg| is_ours(leg) && !leg.is_over) else {
+    let Some(mut leg) = leg.filter(is_ours) else { return Ok(carrier.end()) };
+    if leg.is_over {
+        // Who names our line asks how to go on: the answer ends it, which may be reported nowhere else.
+        let is_told = leg.facts.end.is_some() || leg.facts.returns + 1 != visit;
+        if ended.carrier_call_id.is_some() && leg.line.is_some() && !is_told {
+            let (now, before, mut batch) = (services.now(), leg.clone(), Batch::default());
+            caller_hung_up(&mut leg, now);
+            late_price::store(services, &before, leg, call.first(), now, &mut batch)?;
+            batch.write(services).await?;
+        }
         return Ok(carrier.end());
-    };
+    }
     let call = call.first().map(|call| NewCall::read(call, workspace_id)).transpose()?;
     let our_number = call.as_ref().and_then(NewCall::our_number).unwrap_or_default();
     let comes_back = !ended.is_over && ended.untaken.is_some() && Rows::first(&waiting).is_some();

@@ -6,6 +6,7 @@ use super::outcome::{Answered, ModelFailure};
 use super::provider::{Allowance, ProviderModel};
 use crate::base::limits::{MODEL_ROW_BYTES_MAX, MODEL_TRANSCRIPT_BYTES_MAX, REASON_BYTES_MAX};
 use crate::base::text::{collapse_whitespace, truncate, truncate_with_note};
+use crate::conversation::transcript::TranscriptRole;
 use crate::models::openai::completion::Completion;
 use crate::models::openai::messages::{system, user};
 use crate::models::openai::request::ChatRequest;
@@ -64,8 +65,15 @@ const PROMPT: &str = "You rule on whether a criterion holds for the turns of a c
     of the turn that settles it, or null, \"reason\": \"one sentence\"}";
 
 fn request(turn: &JudgeTurn<'_>) -> ChatRequest {
-    let turns =
-        turn.turns.iter().map(|row| json!({"index": row.index, "role": row.role, "text": shown(&row.text)}));
+    let turns = turn.turns.iter().map(|row| {
+        let mut told = json!({"index": row.index, "role": row.role, "text": shown(&row.text)});
+        match (row.role, row.is_error) {
+            (TranscriptRole::ToolCall, Some(true)) => told["refused"] = json!("this call was never made"),
+            (TranscriptRole::ToolResult, Some(true)) => told["failed"] = json!("this is an error, no result"),
+            _ => {}
+        }
+        told
+    });
     let question = json!({"criterion": turn.criterion, "turns": within(turns.collect())});
     let messages = vec![system(PROMPT), user(&question.to_string())];
     ChatRequest { messages, tools: Vec::new(), seed: Some(turn.vote) }
@@ -172,6 +180,25 @@ mod tests {
         let read: Value = serde_json::from_str(&question).unwrap();
         assert_eq!(read["turns"][0]["text"], row.text.as_str());
         assert_eq!(read["turns"][0]["role"], "assistant");
+    }
+
+    /// A call that was refused has done nothing, and an error is no result.
+    #[test]
+    fn calls_that_failed_are_told_as_such() {
+        let tool = |role, is_error| TranscriptRow { role, is_error, ..row(0, "{}") };
+        let (called, result) = (TranscriptRole::ToolCall, TranscriptRole::ToolResult);
+        for (role, is_error, refused, failed) in [
+            (called, None, false, false),
+            (called, Some(true), true, false),
+            (result, Some(false), false, false),
+            (result, Some(true), false, true),
+        ] {
+            let row = tool(role, is_error);
+            let turn = JudgeTurn { criterion: "x", only: None, turns: &[&row], vote: 0 };
+            let question = request(&turn).messages[1]["content"].as_str().unwrap().to_owned();
+            let told = &serde_json::from_str::<Value>(&question).unwrap()["turns"][0];
+            assert_eq!((told["refused"].is_string(), told["failed"].is_string()), (refused, failed), "{told}");
+        }
     }
 
     fn row(index: usize, text: &str) -> TranscriptRow {

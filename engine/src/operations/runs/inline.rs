@@ -129,6 +129,10 @@ fn unnamed<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     if let Some(Value::Array(required)) = schema.get_mut("required") {
         required.retain(|name| name != "name");
     }
+    // That of the runs is a field of the request.
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.remove("metadata");
+    }
     schema
 }
 
@@ -143,6 +147,7 @@ fn assistant_schema(generator: &mut SchemaGenerator) -> Schema {
         }
         let more = attached.get("properties").and_then(Value::as_object).into_iter().flatten();
         fields.extend(more.map(|(name, field)| (name.clone(), field.clone())));
+        fields.remove("metadata");
     }
     schema
 }

@@ -188,6 +188,7 @@ fn only_the_role_has_a_default() {
         json!({"kind": "judge", "includes": null}),
         json!({"kind": "judge", "includes": ""}),
         json!({"kind": "judge", "includes": " \u{2003}\n"}),
+        json!({"kind": "judge", "includes": "\u{200b}\u{ad}"}),
         json!({"kind": "judge", "includes": "é".repeat(EVALUATION_INCLUDES_CHARS_MAX + 1)}),
     ] {
         assert!(serde_json::from_value::<Evaluation>(bad.clone()).is_err(), "{bad}");
@@ -319,6 +320,8 @@ fn a_tool_that_was_not_called_and_calls_without_error() {
     assert_eq!(passed("tool_not_called", "hours_of", &rows), (Some(false), Some(2)));
     assert_eq!(passed("tool_not_called", "*", &rows), (Some(false), Some(2)));
     assert_eq!(passed("tool_not_called", "*", &rows[..2]), (Some(true), None));
+    assert_eq!(passed("tool_not_called", "*", &rows[..1]), (None, None), "the model was not asked");
+    assert_eq!(passed("no_tool_error", "*", &rows[..3]), (None, Some(2)), "there was no result");
     assert_eq!(passed("no_tool_error", "*", &rows), (Some(true), None));
     assert_eq!(passed("no_tool_error", "*", &rows[..2]), (None, None), "there was no call that could fail");
     rows[3].is_error = Some(true);

@@ -115,12 +115,16 @@ impl Evaluation {
         }
         match self.unknown_tool(read) {
             Some(unknown) => self.result(None, None, unknown),
+            None if !read.rows.iter().any(is_of_caller) => {
+                let reason = "The caller said nothing, so the model was not asked.".to_owned();
+                self.result(None, None, reason)
+            }
             None => self.result(Some(true), None, "The model did not call it.".to_owned()),
         }
     }
 
     pub(super) fn without_error(&self, read: &ReadTranscript<'_>) -> EvaluationResult {
-        let mut calls = 0;
+        let (mut calls, mut open) = (0, None);
         for (row, outcome) in self.calls(read.rows) {
             if outcome == Outcome::Failed {
                 return self.result(
@@ -129,11 +133,18 @@ impl Evaluation {
                     "The call was refused or failed.".to_owned(),
                 );
             }
+            if outcome == Outcome::Open {
+                open = open.or(Some(row.index));
+            }
             calls += 1;
         }
         if calls == 0 {
             let none = || "There was no call that could fail.".to_owned();
             return self.result(None, None, self.unknown_tool(read).unwrap_or_else(none));
+        }
+        if open.is_some() {
+            let reason = "The conversation ended before a call had its result.".to_owned();
+            return self.result(None, open, reason);
         }
         self.result(Some(true), None, format!("No error in {}.", counted(calls, "call")))
     }
@@ -214,4 +225,8 @@ fn is_same(given: &Value, wanted: &Value) -> bool {
 
 fn counted(number: u32, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn is_of_caller(row: &TranscriptRow) -> bool {
+    matches!(row.role, TranscriptRole::User | TranscriptRole::Dtmf)
 }

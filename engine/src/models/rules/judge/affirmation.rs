@@ -179,9 +179,12 @@ impl Said<'_> {
     }
 
     fn takes_back(&self, row: &Row, from: usize) -> bool {
-        (from..row.text.items.len()).any(|place| match row.text.word(place) {
-            Some(word) => is_one_of(word, TAKES_BACK) || vocabulary::is_correction(word),
-            None => self.is_only && self.is_rival(&row.text, place),
-        })
+        row.last_taking_back.is_some_and(|last| last >= from)
+            || self.is_only && (from..row.text.items.len()).any(|place| self.is_rival(&row.text, place))
     }
+}
+
+/// Whether this word may take back what was said before it.
+pub(super) fn may_take_back(word: &str) -> bool {
+    is_one_of(word, TAKES_BACK) || vocabulary::is_correction(word)
 }

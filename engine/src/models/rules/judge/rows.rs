@@ -3,8 +3,8 @@ use std::ops::Range;
 
 use super::criterion::Want;
 use super::reading::Text;
-use super::values::{Likeness, Value};
-use super::{statements, vocabulary, word_forms};
+use super::values::{Likeness, Value, letters};
+use super::{affirmation, statements, vocabulary, word_forms};
 use crate::models::rules::words::stemmed;
 
 /// A row that was read.
@@ -19,6 +19,9 @@ pub(super) struct Row {
     pub(super) is_tool: bool,
     /// Its words are English, or a tool's.
     pub(super) is_english: bool,
+    /// The last word that corrects what was said, and the last that may take it back.
+    pub(super) last_correction: Option<usize>,
+    pub(super) last_taking_back: Option<usize>,
     /// The ends of its sentences, and whether each states what it says: it is no question, no negation, no condition.
     sentences: Vec<(usize, Statement)>,
 }
@@ -43,7 +46,11 @@ impl Row {
                 start = at + 1;
             }
         }
+        let last =
+            |is: fn(&str) -> bool| (0..text.items.len()).rev().find(|at| text.word(*at).is_some_and(is));
         Self {
+            last_correction: last(vocabulary::is_correction),
+            last_taking_back: last(affirmation::may_take_back),
             is_english: is_tool || statements::is_english(&text),
             text,
             is_cut,
@@ -180,6 +187,10 @@ fn is_part_after(text: &Text, next: usize) -> bool {
         || text.others(next).any(|other| *other == Value::Unclear)
         || is_between_numbers(text, next) && is_amount_at(text, next + 1)
         || fraction()
+        // "20 dollars and fifty".
+        || text.word(next) == Some("and")
+            && is_amount_at(text, next + 1)
+            && matches!(next.checked_sub(1).and_then(|at| text.value(at)), Some(Value::Money { .. }))
 }
 
 fn is_amount_at(text: &Text, at: usize) -> bool {
@@ -214,9 +225,9 @@ pub(super) fn value_at(row: &Row, at: usize, value: &Value) -> Option<(usize, Li
         }
     }
     let spoken = match value {
-        Value::Code(wanted) | Value::Email(wanted) => {
-            spoken_code(text, at, wanted).map(|next| (next, Likeness::Same))
-        }
+        Value::Code(wanted) => spoken_code(text, at, wanted).map(|(next, _)| (next, Likeness::Same)),
+        Value::Email(wanted) => spoken_code(text, at, &letters(wanted))
+            .map(|(next, said)| (next, if said == *wanted { Likeness::Same } else { Likeness::MayBe })),
         _ => None,
     };
     spoken.or_else(|| may_mean(text, at, value).then_some((at + 1, Likeness::MayBe)))
@@ -239,35 +250,45 @@ fn may_mean(text: &Text, at: usize, value: &Value) -> bool {
     })
 }
 
-/// A code or an address in several words: `bd 17`, `help at example dot com`.
-fn spoken_code(text: &Text, at: usize, wanted: &str) -> Option<usize> {
+/// A code or an address in several words: `bd 17`, `help at example dot com`. Returns what follows, and what it spells with
+/// its signs; `wanted` has none.
+fn spoken_code(text: &Text, at: usize, wanted: &str) -> Option<(usize, String)> {
     const PARTS_MAX: usize = 32;
     let mut rest = wanted;
     let mut place = at;
+    let mut spelled = String::new();
     while !rest.is_empty() && place < at + PARTS_MAX {
-        let said = match (text.word(place), text.value(place)) {
-            (Some(word), _) if rest.starts_with(word) => word,
-            (Some("at" | "dot" | "dash" | "hyphen" | "minus" | "underscore"), _) if place > at => "",
-            (
-                None,
-                Some(Value::Number(said) | Value::Digits(said) | Value::Code(said) | Value::Email(said)),
-            ) => said,
-            (None, None)
-                if place > at
-                    && text.sign(place).is_some_and(|sign| {
-                        matches!(sign, '-' | '.' | '@' | '_' | '(' | ')' | '[' | ']')
-                    }) =>
-            {
-                ""
+        let (bare, said) = match (text.word(place), text.value(place)) {
+            (Some(word), _) if rest.starts_with(word) => (word.to_owned(), word.to_owned()),
+            (Some(word), _) if place > at => (String::new(), spoken_sign(word)?.to_owned()),
+            (None, Some(Value::Email(said))) => (letters(said), said.clone()),
+            (None, Some(Value::Number(said) | Value::Digits(said) | Value::Code(said))) => {
+                (said.clone(), said.clone())
+            }
+            (None, None) if place > at => {
+                let is_joint = |sign: &char| matches!(sign, '-' | '.' | '@' | '_' | '(' | ')' | '[' | ']');
+                (String::new(), text.sign(place).filter(is_joint)?.to_string())
             }
             _ => return None,
         };
-        rest = rest.strip_prefix(said)?;
+        rest = rest.strip_prefix(bare.as_str())?;
+        spelled.push_str(&said);
         place += 1;
     }
     // "BD 17 1" is another one.
     let goes_on = matches!(text.value(place), Some(Value::Number(_) | Value::Digits(_)));
-    (!goes_on && rest.is_empty()).then_some(place)
+    (!goes_on && rest.is_empty()).then_some((place, spelled))
+}
+
+/// The sign of an address that is said as a word.
+fn spoken_sign(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "at" => "@",
+        "dot" => ".",
+        "dash" | "hyphen" | "minus" => "-",
+        "underscore" => "_",
+        _ => return None,
+    })
 }
 
 /// Whether neighbouring numbers have these digits together.

@@ -410,8 +410,7 @@ impl Rows<'_> {
         let after = self.0.iter().enumerate().skip(at.row);
         after.into_iter().any(|(place, row)| {
             let from = if place == at.row { at.at } else { 0 };
-            (from..row.text.items.len())
-                .any(|place| row.text.word(place).is_some_and(vocabulary::is_correction))
+            row.last_correction.is_some_and(|last| last >= from)
         })
     }
 

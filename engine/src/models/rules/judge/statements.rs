@@ -116,15 +116,20 @@ pub(super) fn is_english(text: &Text) -> bool {
         "write",
         "wrote",
     ];
-    let (mut all, mut known, mut short) = (0, 0, 0);
+    /// Frequent words of others, none of them English.
+    const FOREIGN: &str = "auch auf avec bij dans das dat dem der des det een ein eine geen haben har hebben heeft het hvad \
+        ich ik ikke ingen inte jag jeg jij mir niet nicht nog nous og onze pas pour på sie sind sono til und uns usted vi \
+        voor vous wij wir zijn är que está não você nie się jest che della è für och";
+    let (mut all, mut known, mut short, mut foreign) = (0, 0, 0, 0);
     for word in (0..text.items.len()).filter_map(|at| text.word(at)) {
         if word.chars().any(|char| char > '\u{24f}' && char.is_alphabetic()) {
             return false;
         }
         all += 1;
         short += usize::from(is_stop(word));
+        foreign += usize::from(is_one_of(word, FOREIGN));
         known += usize::from(is_stop(word) && !OTHERS.contains(&word) || MORE.contains(&word));
     }
     // "No." is the same everywhere.
-    short == all || known * SHARE >= all
+    short == all || known * SHARE >= all && foreign < known.max(1)
 }

@@ -22,7 +22,7 @@ pub(super) enum Value {
     Digits(String),
     /// Letters and digits, such as `BD-17`; case-folded, without separators.
     Code(String),
-    /// An e-mail address; its letters and digits alone, since `@` and dots can be spoken.
+    /// An e-mail address, in small letters.
     Email(String),
     Percent(String),
     /// `currency` is empty for cents of an unknown one.
@@ -48,12 +48,21 @@ pub(super) enum Value {
     Unclear,
 }
 
+/// An address without its signs, which may be spoken.
+pub(super) fn letters(address: &str) -> String {
+    address.chars().filter(|char| char.is_alphanumeric()).collect()
+}
+
 impl Value {
     /// Whether `said` is this value, which a criterion asks for.
     pub(super) fn likeness(&self, said: &Self) -> Likeness {
         let exactly = |is: bool| if is { Likeness::Same } else { Likeness::Differ };
         match (self, said) {
             (Self::Email(_), Self::Unclear) => Likeness::Differ,
+            (Self::Email(one), Self::Email(other)) if one != other => match letters(one) == letters(other) {
+                true => Likeness::MayBe,
+                false => Likeness::Differ,
+            },
             (_, Self::Unclear) | (Self::Unclear, _) | (Self::Date { .. }, Self::SomeDay) => Likeness::MayBe,
             (Self::Number(one) | Self::Digits(one), Self::Digits(other))
             | (Self::Digits(one), Self::Number(other)) => digits(one, other),

@@ -239,9 +239,13 @@ impl Parser {
         negated |= nobody;
         let action = self.action();
         let was_negated = previous.as_ref().is_some_and(|(clause, _)| clause.negated);
+        // "Never a, or never b" leaves open whether one is enough.
+        if was_negated && negated && link == Some(Link::Or) {
+            return Err(Unknown::Shape);
+        }
         if was_negated && !negated {
             match link {
-                Some(Link::Or) => negated = true,
+                Some(Link::Or) if subject.is_none() => negated = true,
                 // "Never a and b" may mean both or each.
                 Some(Link::And) if subject.is_none() => return Err(Unknown::Shape),
                 _ => {}
@@ -369,7 +373,20 @@ impl Parser {
                     let labelled = !before.iter().all(plain);
                     self.at += 1;
                     self.tail();
-                    return Ok(Act::Quote { quote, labelled });
+                    // "Words like …" are more than these.
+                    const MORE: &str = "like similar such other another than synonym synonyms opposite";
+                    if before.iter().any(|want| want.word().is_some_and(|word| is_one_of(word, MORE))) {
+                        return Err(Unknown::Shape);
+                    }
+                    // Who says these words has not given or promised them: "we cannot offer a refund".
+                    let verb = if that { Verb::SayThat } else { verb };
+                    return match verb {
+                        Verb::Confirm => Err(Unknown::Shape),
+                        Verb::Give | Verb::SayThat if !labelled => {
+                            Ok(Act::Words { verb, wants: quote.wants })
+                        }
+                        _ => Ok(Act::Quote { quote, labelled }),
+                    };
                 }
                 Some(Part::Value(value)) => before.push(Want::Value(value.clone())),
                 Some(Part::Word(word)) if self.at > start && is_link(word) => break,

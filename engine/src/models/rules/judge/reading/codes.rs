@@ -18,7 +18,12 @@ impl Reader<'_> {
         let host = (at..end).find(|place| self.sign(*place) == Some('@'))?;
         (self.sign(at).is_none()
             && (host..end).any(|place| self.sign(place) == Some('.') || self.raw(place).contains('.')))
-        .then(|| (Value::Email(self.letters_and_digits(at..end)), end))
+        .then(|| (Value::Email(self.written(at..end)), end))
+    }
+
+    /// As it is written: `blue-door.com` and `bluedoor.com` are two.
+    fn written(&self, range: Range<usize>) -> String {
+        range.flat_map(|place| self.raw(place).chars()).flat_map(char::to_lowercase).collect()
     }
 
     pub(super) fn letters_and_digits(&self, range: Range<usize>) -> String {
