@@ -7,3 +7,4 @@ mod said;
 mod stopping;
 mod tls;
 mod upgrades;
+mod versions;
