@@ -17,12 +17,14 @@ use values::{
 pub use ceilings::Ceilings;
 pub use mail::{MAIL_FROM, MailRoute, MailSettings, Protection, SMTP_URL, SmtpSettings};
 pub use open_id::OpenIdSettings;
+pub use shards::SHARDS;
 pub use sign_up::{SIGN_UP, SignUp};
 pub use talking::Talking;
 
 mod ceilings;
 mod mail;
 mod open_id;
+mod shards;
 mod sign_up;
 mod talking;
 mod values;
@@ -52,6 +54,7 @@ pub const SETTINGS: &[&str] = &[
     "SIDETONE_MAIL_API_KEY",
     MAIL_FROM,
     SMTP_URL,
+    SHARDS,
     SIGN_UP,
     OPERATOR_KEY,
     METRICS_TOKEN,
@@ -82,6 +85,8 @@ pub struct Config {
     pub base_url: String,
     /// The server secret, from which every signing secret is derived.
     pub secret: String,
+    /// The databases beside the first one, by their names; only a Worker has any.
+    pub shards: Vec<String>,
     /// SHA-256 of each bootstrap key.
     pub bootstrap_hashes: Vec<String>,
     /// The default model of assistants.
@@ -159,6 +164,7 @@ impl Config {
         Ok(Self {
             base_url: http_url("SIDETONE_BASE_URL", &base_url)?,
             secret: secret(&get("SIDETONE_SECRET").unwrap_or_else(|| default_secret.to_owned()))?,
+            shards: shards::shards(get(SHARDS))?,
             bootstrap_hashes: bootstrap_hashes(get("SIDETONE_BOOTSTRAP_KEYS"))?,
             default_model: model,
             default_voice: voice,

@@ -29,7 +29,7 @@ use crate::interfaces::generated::Documents;
 use crate::interfaces::host;
 use crate::interfaces::mounted::sign_in_link;
 use crate::interfaces::operator;
-use crate::jobs::{Invocation, QueueWorker};
+use crate::jobs::{HintOf, Invocation, QueueWorker};
 use crate::live::telephony;
 use crate::ports::{HttpError, HttpReply, JobQueue, Ports};
 use crate::services::Services;
@@ -144,19 +144,18 @@ impl Engine {
         self.services().check_archives(after).await
     }
 
-    /// The jobs to run after hints have arrived. Each hint names its queue ([`JobQueue::as_str`]); `None` is an
-    /// unreadable hint. `owner` identifies the process in leases.
+    /// The jobs to run after hints have arrived. `None` is an unreadable hint. `owner` identifies the process in leases.
     pub fn jobs_of_hints<'a>(
         &self,
         owner: &str,
-        hints: impl IntoIterator<Item = Option<&'a str>>,
+        hints: impl IntoIterator<Item = Option<HintOf<'a>>>,
     ) -> Invocation {
-        Invocation::of_hints(self.services().clone(), owner, hints)
+        Invocation::of_hints(self.services(), owner, hints)
     }
 
     /// The sweep and the jobs to run when the host's regular timer fires. `owner` identifies the process in leases.
     pub fn scheduled_jobs(&self, owner: &str) -> Invocation {
-        Invocation::scheduled(self.services().clone(), owner)
+        Invocation::scheduled(self.services(), owner)
     }
 
     /// Asks the carriers to hang up the lines of calls that have ended, for a host that stops and runs no more jobs: a line

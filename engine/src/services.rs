@@ -1,5 +1,7 @@
 //! Shared by every part of the service: the operator's settings, the host's ports, ids, and what workspaces share
 //! of one process: places for live conversations, and memory.
+mod shards;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,15 +21,19 @@ use crate::models::AssistantInUse;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Ports};
 
+pub(crate) use shards::Sharding;
+
 /// Settings, ports, ids and shared resources of one process. Cheap to clone.
 #[derive(Clone)]
 pub struct Services {
     inner: Arc<Inner>,
+    /// With the database of one shard, where there are several.
+    ports: Arc<Ports>,
 }
 
 struct Inner {
     config: Config,
-    ports: Ports,
+    sharding: Option<Sharding>,
     ids: Ids,
     live_places: SharedPool<WorkspaceId>,
     memory: SharedPool<WorkspaceId>,
@@ -50,9 +56,11 @@ impl Services {
     pub fn new(config: Config, ports: Ports) -> Self {
         let places = FairPool::new(LIVE_SESSIONS_MAX).keeping_for_newcomers(LIVE_SESSIONS_FOR_NEWCOMERS);
         let memory = memory_pool(config.memory_bytes);
+        let sharding = ports.shards.clone().map(|shards| Sharding::new(&ports, shards));
+        let first = sharding.as_ref().and_then(Sharding::first).unwrap_or_else(|| Arc::new(ports));
         let inner = Inner {
             config,
-            ports,
+            sharding,
             ids: Ids::default(),
             live_places: SharedPool::new(places),
             memory: SharedPool::new(memory),
@@ -65,7 +73,7 @@ impl Services {
             fetched: Fetched::default(),
             keys: Mutex::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), ports: first }
     }
 
     /// The workspace of a key that was valid a short time ago.
@@ -89,7 +97,7 @@ impl Services {
 
     /// The host's ports.
     pub fn ports(&self) -> &Ports {
-        &self.inner.ports
+        &self.ports
     }
 
     /// A new id with `prefix`.

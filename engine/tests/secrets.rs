@@ -16,6 +16,8 @@ const NO_SECRETS: &[(&str, &str)] = &[
     // The name of a field.
     ("Reference", "key"),
     ("Check", "public_key"),
+    // The columns of a primary key.
+    ("Table", "key"),
     // Keys of a telephone.
     ("Input", "keys"),
 ];

@@ -15,7 +15,7 @@ use std::time::Duration;
 use sidetone_engine::base::limits::LONG_READ_MS;
 use sidetone_engine::ports::statement::{Rows, Statement, long_read_of};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
-use sidetone_engine::storage::migrations::MIGRATIONS;
+use sidetone_engine::storage::migrations::{DIRECTORY_MIGRATIONS, MIGRATIONS};
 
 use crate::data;
 use crate::metrics::Metrics;
@@ -199,6 +199,15 @@ impl Memory {
     pub fn new() -> Result<Self, OpenError> {
         let mut session = connection::open_in_memory()?;
         migrate::migrate(session.connection())?;
+        Ok(Self { session: Mutex::new(session) })
+    }
+
+    /// An empty directory of several databases.
+    pub fn directory() -> Result<Self, OpenError> {
+        let mut session = connection::open_in_memory()?;
+        for migration in DIRECTORY_MIGRATIONS {
+            session.connection().execute_batch(migration.sql)?;
+        }
         Ok(Self { session: Mutex::new(session) })
     }
 

@@ -13,12 +13,14 @@ use ::http::{HeaderMap, Method, Request};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
 use sidetone_engine::ports::{
-    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Wake,
+    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Shard, Shards, Wake,
 };
 use sidetone_engine::services::Services;
+use sidetone_engine::sql;
 use sidetone_engine::storage::jobs::JobKind;
 
 use crate::database::Memory;
@@ -54,6 +56,8 @@ const START_MS: i64 = 1_767_225_600_000;
 /// responses, byte for byte.
 pub struct Sandbox {
     engine: Engine,
+    /// With the database of the sandbox's workspace.
+    services: Services,
     clock: Arc<ManualClock>,
     hints: Arc<Hints>,
     http: Arc<ScriptedHttp>,
@@ -114,8 +118,23 @@ impl Sandbox {
     }
 
     /// A new service with a custom database and custom blobs.
-    #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
+        Self::over_any(database, None, blobs, settings)
+    }
+
+    /// A new service over several databases, as at the edge.
+    pub fn over_shards(shards: Shards, settings: &[(&str, &str)]) -> Self {
+        let first = shards.all.first().map_or_else(|| shards.directory.clone(), |one| one.database.clone());
+        Self::over_any(first, Some(shards), Arc::new(MemoryBlobs::default()), settings)
+    }
+
+    #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
+    fn over_any(
+        database: Arc<dyn Database>,
+        shards: Option<Shards>,
+        blobs: Arc<dyn Blobs>,
+        settings: &[(&str, &str)],
+    ) -> Self {
         let lookup = |name: &str| {
             let set = settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
             // Whoever advances the clock by hand is always late.
@@ -128,6 +147,7 @@ impl Sandbox {
         let http = Arc::new(ScriptedHttp::default());
         let ports = Ports {
             database,
+            shards,
             blobs,
             clock: clock.clone(),
             random: Arc::new(SeededRandom::default()),
@@ -141,13 +161,38 @@ impl Sandbox {
             traces: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
+        let mut every = engine.services().on_every_shard();
+        if every.len() > 1 {
+            // Takes the first database: what works there by chance does not work where the sandbox's workspace is.
+            block_on(engine.create_workspace("in the first database")).expect("a workspace");
+        }
+        let services = every.swap_remove(every.len().saturating_sub(1).min(1));
         let created = block_on(engine.create_workspace("sandbox")).expect("a workspace");
         Self {
             engine,
+            services,
             clock,
             hints,
             http,
             key: created.key,
+            sessions: Sessions::default(),
+            notes: Mutex::default(),
+        }
+    }
+
+    /// Another process of the same service, such as a second isolate at the edge: it has the same databases, clock and scripts, and
+    /// remembers nothing of what this one has seen.
+    #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
+    pub fn another_process(&self) -> Self {
+        let services = self.engine.services();
+        let engine = Engine::new(services.config().clone(), services.ports().clone());
+        Self {
+            engine: engine.expect("a valid operation table"),
+            services: self.services.clone(),
+            clock: self.clock.clone(),
+            hints: self.hints.clone(),
+            http: self.http.clone(),
+            key: self.key.clone(),
             sessions: Sessions::default(),
             notes: Mutex::default(),
         }
@@ -163,9 +208,24 @@ impl Sandbox {
         &self.engine
     }
 
-    /// The functions below the engine's interfaces, for tests of the service itself.
+    /// The functions below the engine's interfaces, for tests of the service itself, with the database of the sandbox's workspace.
     pub fn services(&self) -> &Services {
-        self.engine.services()
+        &self.services
+    }
+
+    /// The same with the database of the workspace that has this key; of a key that none has, with that of the sandbox's.
+    pub fn services_of(&self, key: &str) -> Services {
+        let every = self.services.on_every_shard();
+        if every.len() < 2 {
+            return self.services.clone();
+        }
+        let hash = ApiKey::parse(key).map(|key| key.sha256_hex()).unwrap_or_default();
+        let has_key = |services: &&Services| {
+            let find = sql!("SELECT 1 AS found FROM api_keys WHERE hash = :hash", hash = &hash);
+            let found = block_on(services.ports().database.read(vec![find]));
+            found.is_ok_and(|answers| answers.iter().any(|rows| !rows.is_empty()))
+        };
+        every.iter().find(has_key).unwrap_or(&self.services).clone()
     }
 
     /// Creates another workspace and returns its key.
@@ -296,19 +356,27 @@ impl Sandbox {
     pub fn run_jobs(&self) -> usize {
         let mut ran = 0;
         loop {
-            let turn = block_on(self.services().run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
-                .expect("a claim of jobs");
-            assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
-            if turn.ran == 0 {
+            let before = ran;
+            for services in self.services().on_every_shard() {
+                let turn = block_on(services.run_due_jobs("sandbox", JobKind::ALL, JOBS_AT_ONCE))
+                    .expect("a claim of jobs");
+                assert!(turn.incidents.is_empty(), "{:?}", turn.incidents);
+                ran += turn.ran;
+            }
+            if ran == before {
                 return ran;
             }
-            ran += turn.ran;
         }
     }
 
     /// Takes the hints to the job runner so far, oldest first. A real queue delivers them; here, [`Sandbox::run_jobs`]
     /// runs the announced jobs.
     pub fn hints(&self) -> Vec<Wake> {
+        self.named_hints().into_iter().map(|(_, wake)| wake).collect()
+    }
+
+    /// The same with the database that each names: none where there is one.
+    pub fn named_hints(&self) -> Vec<(Option<String>, Wake)> {
         std::mem::take(&mut *lock(&self.hints.0))
     }
 
@@ -382,6 +450,14 @@ impl Sandbox {
 #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
 pub fn memory() -> Memory {
     Memory::new().expect("an in-memory database")
+}
+
+/// So many empty databases in memory, with their directory.
+#[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
+pub fn memory_shards(count: usize) -> Shards {
+    let shard = |n| Shard { name: format!("DB_{n}").into(), database: Arc::new(memory()) };
+    let directory = Memory::directory().expect("an in-memory database");
+    Shards { directory: Arc::new(directory), all: (1..=count).map(shard).collect() }
 }
 
 /// Runs a future to completion. In a sandbox a future waits for nothing: at most it lets others go first. So no runtime is

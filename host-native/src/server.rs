@@ -333,6 +333,7 @@ mod tests {
         let ports = Ports {
             database: Arc::new(Panics),
             blobs: Arc::new(crate::sandbox::MemoryBlobs::default()),
+            shards: None,
             clock: Arc::new(crate::system::SystemClock),
             random: Arc::new(crate::system::SystemRandom),
             queue: Arc::new(crate::runner::Wakes::default()),

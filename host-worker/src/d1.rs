@@ -43,9 +43,13 @@ export async function run(database, text) {
   const answers = await database.batch(batch);
   return JSON.stringify(answers.map((answer) => answer.results));
 }
+export async function size(database) {
+  return (await database.prepare("SELECT 1").run()).meta.size_after;
+}
 "#)]
 extern "C" {
     fn run(database: &D1Database, batch: &str) -> Promise;
+    fn size(database: &D1Database) -> Promise;
 }
 
 /// A bound value.
@@ -68,6 +72,15 @@ impl Database for D1 {
 
     fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
         Box::pin(self.batch(batch))
+    }
+
+    /// D1 knows no `page_count`, and tells the size beside every answer.
+    fn bytes(&self) -> BoxFuture<'_, Result<u64, DatabaseError>> {
+        Box::pin(async move {
+            let told = JsFuture::from(size(&self.0)).await.map_err(|thrown| error(&thrown))?;
+            let bytes = told.as_f64().ok_or_else(|| shape("no size of the database"))?;
+            Ok(bytes as u64)
+        })
     }
 }
 

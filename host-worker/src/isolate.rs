@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::engine::Engine;
 use sidetone_engine::interfaces::generated::Documents;
-use sidetone_engine::ports::{Clock, Ports, Random};
+use sidetone_engine::ports::{Clock, Ports, Random, Shard, Shards};
 use worker::Env;
 
 use crate::d1::D1;
@@ -67,6 +67,8 @@ thread_local! {
 
 /// The binding of the database.
 const DATABASE: &str = "DB";
+/// The binding of the directory, where `SIDETONE_SHARDS` names further databases.
+const DIRECTORY: &str = "DIRECTORY";
 /// The binding of the bucket.
 const BUCKET: &str = "RECORDINGS";
 /// The binding of the queue for runs.
@@ -126,11 +128,24 @@ fn create(env: &Env, default_base_url: &str) -> Result<Service, NotReady> {
     let calls = queue(CALLS).or_else(|_| queue(RUNS))?;
     let wakes = Arc::new(Wakes::new(calls, queue(DELIVERIES)?, queue(RUNS)?));
     let blobs = Arc::new(R2::new(env.bucket(BUCKET).map_err(binding)?));
+    let database =
+        |name: &str| -> Result<Arc<D1>, NotReady> { Ok(Arc::new(D1::new(env.d1(name).map_err(binding)?))) };
+    let first = database(DATABASE)?;
+    let shards = if config.shards.is_empty() {
+        None
+    } else {
+        let mut all = vec![Shard { name: DATABASE.into(), database: first.clone() }];
+        for name in &config.shards {
+            all.push(Shard { name: name.as_str().into(), database: database(name)? });
+        }
+        Some(Shards { directory: database(DIRECTORY)?, all })
+    };
     let collector = settings::collector(env)
         .map_err(|SettingError { name, message }| NotReady { name: name.to_owned(), detail: message })?;
     let traces = collector.map(|collector| Arc::new(Traces::new(collector)));
     let ports = Ports {
-        database: Arc::new(D1::new(env.d1(DATABASE).map_err(binding)?)),
+        database: first,
+        shards,
         blobs: blobs.clone(),
         clock: Arc::new(PlatformClock),
         random: Arc::new(PlatformRandom),

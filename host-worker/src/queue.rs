@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 use sidetone_engine::base::ids::JobId;
-use sidetone_engine::jobs::{Invocation, JOBS_PER_INVOCATION, Report};
+use sidetone_engine::jobs::{HintOf, Invocation, JOBS_PER_INVOCATION, Report};
 use sidetone_engine::ports::{JobQueue, Queue, Wake};
 use worker::{
     BatchMessageBuilder, Context, Delay, Env, MessageBatch, MessageBuilder, ScheduleContext, console_error,
@@ -31,6 +31,9 @@ pub struct Hint {
     #[serde(alias = "lane")]
     queue: String,
     job_ids: Vec<JobId>,
+    /// The binding of the database with the jobs, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
 }
 
 /// Collects hints until the invocation sends them: `wake` is synchronous, sending is not.
@@ -38,12 +41,16 @@ pub struct Wakes {
     calls: worker::Queue,
     deliveries: worker::Queue,
     runs: worker::Queue,
-    collected: Mutex<Vec<Wake>>,
+    collected: Mutex<Vec<(Option<String>, Wake)>>,
 }
 
 impl Queue for Wakes {
     fn wake(&self, wake: &Wake) {
-        self.lock().push(wake.clone());
+        self.lock().push((None, wake.clone()));
+    }
+
+    fn wake_on(&self, shard: &str, wake: &Wake) {
+        self.lock().push((Some(shard.to_owned()), wake.clone()));
     }
 }
 
@@ -61,15 +68,19 @@ impl Wakes {
     /// Sends the collected hints. A failure is only logged: the cron trigger finds the jobs.
     pub async fn send(&self, now_ms: i64) {
         let collected = std::mem::take(&mut *self.lock());
-        let mut together: BTreeMap<(JobQueue, u32), Vec<JobId>> = BTreeMap::new();
-        for Wake { queue, job_id, at_ms } in collected {
-            together.entry((queue, delay_s(at_ms - now_ms))).or_default().push(job_id);
+        let mut together: BTreeMap<(JobQueue, Option<String>, u32), Vec<JobId>> = BTreeMap::new();
+        for (shard, Wake { queue, job_id, at_ms }) in collected {
+            together.entry((queue, shard, delay_s(at_ms - now_ms))).or_default().push(job_id);
         }
         for queue in JobQueue::ALL.iter().copied() {
             let mut messages = Vec::new();
-            for ((_, delay_s), job_ids) in together.iter().filter(|((group, _), _)| *group == queue) {
+            for ((_, shard, delay_s), job_ids) in together.iter().filter(|((group, ..), _)| *group == queue) {
                 for job_ids in job_ids.chunks(JOBS_PER_INVOCATION) {
-                    let hint = Hint { queue: queue.as_str().to_owned(), job_ids: job_ids.to_vec() };
+                    let hint = Hint {
+                        queue: queue.as_str().to_owned(),
+                        job_ids: job_ids.to_vec(),
+                        shard: shard.clone(),
+                    };
                     messages.push(MessageBuilder::new(hint).delay_seconds(*delay_s).build());
                 }
             }
@@ -92,7 +103,7 @@ impl Wakes {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Wake>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Option<String>, Wake)>> {
         self.collected.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -106,9 +117,12 @@ fn delay_s(ms: i64) -> u32 {
 pub async fn consume(batch: &MessageBatch<Hint>, env: &Env, context: &Context) -> bool {
     match isolate::for_jobs(env) {
         Ok(service) => {
-            let hints: Vec<Option<String>> =
-                batch.iter().map(|message| Some(message.ok()?.into_body().queue)).collect();
-            let jobs = service.engine.jobs_of_hints(&service.owner, hints.iter().map(Option::as_deref));
+            let hints: Vec<Option<Hint>> =
+                batch.iter().map(|message| Some(message.ok()?.into_body())).collect();
+            let hints = hints.iter().map(|hint| {
+                hint.as_ref().map(|hint| HintOf { queue: &hint.queue, shard: hint.shard.as_deref() })
+            });
+            let jobs = service.engine.jobs_of_hints(&service.owner, hints);
             let later = |service: Service| context.wait_until(async move { service.send_collected().await });
             run(&service, jobs, later).await
         }

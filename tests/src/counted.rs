@@ -44,8 +44,15 @@ impl Trips {
 
 impl Default for Counted {
     fn default() -> Self {
+        Self::over(memory())
+    }
+}
+
+impl Counted {
+    /// Counts the batches of this database.
+    pub fn over(memory: Memory) -> Self {
         Self {
-            memory: memory(),
+            memory,
             reads: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),
             written: Mutex::default(),

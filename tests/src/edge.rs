@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::fakes;
 use crate::fakes::carrier::{Carriers, default_account};
+use crate::host::shards;
 use crate::native::WORKSPACES_MAX;
 use crate::process::{bootstrap_key, is_a_setting};
 
@@ -114,6 +115,7 @@ impl Edge {
             // Tests share one isolate, and half of what it has holds about thirty recorded calls.
             .env("SIDETONE_MEMORY_MB", "512")
             .envs(options.iter().copied())
+            .envs((shards() > 1).then(|| ("SIDETONE_SHARDS", further_shards(shards()))))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log).expect("a log file"))
@@ -128,6 +130,11 @@ impl Edge {
         };
         Self { address, keys_used: AtomicU32::new(0), log, script: Mutex::new(script) }
     }
+}
+
+/// The names of the databases beside the first one.
+fn further_shards(count: usize) -> String {
+    (2..=count).map(|n| format!("DB_{n}")).collect::<Vec<_>>().join(",")
 }
 
 /// The entry with planned faults. Tools may be on this machine.

@@ -22,6 +22,12 @@ pub fn host() -> &'static str {
     COMPILED_FOR
 }
 
+/// `SIDETONE_TEST_SHARDS`: how many databases the Sandbox and the Worker have; 0 without it: one, and no directory.
+pub fn shards() -> usize {
+    let count = std::env::var("SIDETONE_TEST_SHARDS").ok();
+    count.map_or(0, |count| count.parse().expect("SIDETONE_TEST_SHARDS is a number"))
+}
+
 /// Fails a test that does not apply to this host but runs anyway, for example with `--ignored`.
 #[track_caller]
 pub fn only_on(hosts: &[&str]) {

@@ -10,11 +10,12 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
+use sidetone::sandbox::memory_shards;
 use sidetone_engine::ports::{Blobs, Database, HttpError};
 
 use crate::edge::Edge;
 use crate::fakes::carrier;
-use crate::host::{host, only_on};
+use crate::host::{host, only_on, shards};
 use crate::live_client::LiveClient;
 use crate::native::Native;
 use crate::reply::{Reply, ToolReply};
@@ -76,7 +77,7 @@ impl World {
     /// A new workspace on the named host.
     pub fn on_host(name: &str) -> Self {
         match name {
-            "sandbox" => Self::in_memory(Sandbox::with_settings(settings())),
+            "sandbox" => Self::with_settings(&[]),
             "native" => {
                 let native = Native::shared();
                 Self::on(Service::Native(native), native.fresh_key())
@@ -174,7 +175,11 @@ impl World {
 
     /// In memory, with additional settings, on any host.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        Self::in_memory(Sandbox::with_settings(&[self::settings(), settings].concat()))
+        let settings = [self::settings(), settings].concat();
+        match shards() {
+            0 => Self::in_memory(Sandbox::with_settings(&settings)),
+            shards => Self::in_memory(Sandbox::over_shards(memory_shards(shards), &settings)),
+        }
     }
 
     /// A service of its own with these settings, on the host that `SIDETONE_TEST_HOST` names. It ends with the test

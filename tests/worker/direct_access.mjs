@@ -1,7 +1,7 @@
 // The test entry for workerd, in place of build/index.js: the built Worker, with direct access to its storage. The product
 // contains none of this. tests/src/direct_access.rs is the client.
 //
-//   POST   /__sql            [[sql, params], …] as one D1 batch; {"results": …} or {"error": text}
+//   POST   /__sql            [[sql, params], …] as one D1 batch, with ?database= in another one than DB; {"results": …} or {"error": text}
 //   PUT    /__blobs/KEY      stores the body in the bucket
 //   GET    /__blobs/KEY      with ?first=0&bytes=10 those bytes; without, {"size": …}
 //   DELETE /__blobs/KEY
@@ -36,7 +36,7 @@ const BLOBS = "/__blobs/";
 export default {
   fetch(request, env, context) {
     const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/__sql") return sql(request, env.DB);
+    if (pathname === "/__sql") return sql(request, env[searchParams.get("database") ?? "DB"]);
     if (pathname.startsWith(BLOBS)) return blob(request, env.RECORDINGS, pathname.slice(BLOBS.length), searchParams);
     return new Sidetone(context, env).fetch(request);
   },

@@ -6,6 +6,7 @@
 # All variables named SIDETONE_… and OTEL_… are passed to the Worker; its log goes to standard error.
 # WORKER_CONSUMES=no removes the queue's consumer, so that every hint is lost.
 # WORKER_ENTRY names a module in this folder that wraps the built one, such as faulty.mjs.
+# SIDETONE_SHARDS names databases beside the first one: they and their directory are bound, too.
 # WORKER_STATE names a folder for the Worker's state, to restart a Worker with the same state.
 # A line `kill` on standard input kills all processes at once (SIGKILL), like a power failure.
 # The cron sweep runs when `/__scheduled?cron=*+*+*+*+*` is requested.
@@ -40,13 +41,28 @@ if [[ -n ${WORKER_ENTRY:-} ]]; then
   cp "$root/tests/worker/$WORKER_ENTRY" "$work/app/" # a link would be followed, and find no build beside it
   sed -i "s|^main = .*|main = \"$WORKER_ENTRY\"|" "$work/app/wrangler.toml"
 fi
+# database BINDING MIGRATIONS: binds another one.
+database() {
+  printf '[[d1_databases]]\nbinding = "%s"\ndatabase_name = "sidetone-%s"\ndatabase_id = "%s"\nmigrations_dir = "%s"\n\n' \
+    "$1" "${1,,}" "00000000-0000-0000-0000-$(printf %s "$1" | sha256sum | head -c 12)" "$root/engine/$2" >>"$work/app/wrangler.toml"
+}
+shards=()
+if [[ -n ${SIDETONE_SHARDS:-} ]]; then
+  IFS=, read -ra shards <<<"$SIDETONE_SHARDS"
+  echo >>"$work/app/wrangler.toml"
+  for shard in "${shards[@]}"; do database "$shard" migrations; done
+  database DIRECTORY directory
+  shards+=(DIRECTORY)
+fi
 [[ ${WORKER_CONSUMES:-yes} == yes ]] || sed -i '/^\[\[queues.consumers\]\]/,/^$/d' "$work/app/wrangler.toml"
 : "${SIDETONE_SECRET:=$(head -c 32 /dev/urandom | base64)}"
 export SIDETONE_SECRET
 (umask 077 && env | grep -E '^(SIDETONE|OTEL)_' >"$work/app/.dev.vars")
 
 cd "$work/app"
-"$wrangler" d1 migrations apply DB --local --persist-to "$state" >&2 </dev/null
+for shard in DB "${shards[@]}"; do
+  "$wrangler" d1 migrations apply "$shard" --local --persist-to "$state" >&2 </dev/null
+done
 port=$(python3 "$root/tests/clients/free_port.py")
 set -m
 "$wrangler" dev --local --ip 127.0.0.1 --port "$port" --inspector-port 0 --persist-to "$state" --test-scheduled \

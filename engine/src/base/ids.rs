@@ -165,7 +165,7 @@ const RANDOM_BITS: u32 = 80;
 /// Crockford's base 32, in lower case.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 128 bits are 26 digits of base 32.
-const ULID_CHARS: usize = 26;
+pub(crate) const ULID_CHARS: usize = 26;
 
 impl Ids {
     /// A new id with `prefix`.
@@ -190,6 +190,11 @@ impl Ids {
 /// The smallest id with `prefix` for the time `ms`: ids that sort before it are older.
 pub fn lower_bound(prefix: &str, ms: i64) -> String {
     write(prefix, u128::try_from(ms).unwrap_or(0) << RANDOM_BITS)
+}
+
+/// Whether this is what follows an id's prefix and `_`.
+pub(crate) fn is_ulid(text: &str) -> bool {
+    text.len() == ULID_CHARS && text.bytes().all(|digit| ALPHABET.contains(&digit))
 }
 
 fn write(prefix: &str, ulid: u128) -> String {

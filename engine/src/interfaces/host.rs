@@ -4,6 +4,7 @@ mod admission;
 mod bodies;
 mod log_record;
 mod metrics;
+mod placing;
 mod prepared_response;
 pub(crate) mod response_budget;
 mod routes;

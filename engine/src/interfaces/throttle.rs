@@ -37,6 +37,14 @@ impl Throttle {
         Some((left_ms + 999) / 1000)
     }
 
+    /// Whether the next wrong key from this address must wait.
+    pub fn is_over(&self, address: IpAddr, now_ms: i64) -> bool {
+        self.windows.get(&address).is_some_and(|window| {
+            let age_ms = now_ms - window.started_ms;
+            (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&age_ms) && window.count >= INVALID_CREDENTIALS_MAX
+        })
+    }
+
     fn make_room(&mut self, now_ms: i64) {
         self.windows
             .retain(|_, window| (0..INVALID_CREDENTIALS_WINDOW_MS).contains(&(now_ms - window.started_ms)));
@@ -62,6 +70,7 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(throttle.wrong_key(address, 5_000), None);
         }
+        assert!(throttle.is_over(address, 64_999) && !throttle.is_over(address, 65_000));
         assert_eq!(throttle.wrong_key(address, 5_000), Some(60));
         assert_eq!(throttle.wrong_key(address, 64_001), Some(1));
         assert_eq!(throttle.wrong_key(IpAddr::from([1, 2, 3, 5]), 5_000), None);

@@ -1,9 +1,9 @@
 //! The jobs of a short-lived process that the platform starts: bounded work, and hints for the rest.
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::worker::{job_failed, sweep_failed, unreadable};
 use crate::base::ids::{Id, JobId};
-use crate::base::limits::{HELD_RUN_MS_MAX, SWEEP_ROUNDS_PER_INVOCATION_MAX};
+use crate::base::limits::{HELD_RUN_MS_MAX, SHARDS_PER_TIMER_MAX, SWEEP_ROUNDS_PER_INVOCATION_MAX};
 use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
 use crate::storage::jobs::JobKind;
@@ -22,11 +22,24 @@ pub const JOBS_PER_INVOCATION: usize = SLOTS * CLAIMS_MAX;
 
 /// The work of one invocation. The host calls [`Invocation::next`] until it returns `None`.
 pub struct Invocation {
-    services: Services,
     owner: String,
-    parts: VecDeque<Part>,
+    /// Each with the database that it is about.
+    parts: VecDeque<(Services, Part)>,
+    /// With several databases, when the first part began: one with much to do keeps the others from their jobs, which another
+    /// invocation runs.
+    began_ms: Option<i64>,
 }
 
+/// What a message of a host's queue says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HintOf<'a> {
+    /// [`JobQueue::as_str`].
+    pub queue: &'a str,
+    /// The database's name, if there are several; messages of an earlier version have none.
+    pub shard: Option<&'a str>,
+}
+
+#[derive(Clone, Copy)]
 enum Part {
     Sweep,
     Jobs { queue: JobQueue, claims_max: usize },
@@ -44,49 +57,90 @@ pub struct Report {
 impl Invocation {
     /// For the queues named by the hints; for all queues if a hint is unknown to this version.
     pub(crate) fn of_hints<'a>(
-        services: Services,
+        services: &Services,
         owner: &str,
-        hints: impl IntoIterator<Item = Option<&'a str>>,
+        hints: impl IntoIterator<Item = Option<HintOf<'a>>>,
     ) -> Self {
-        let named: Option<Vec<Vec<JobQueue>>> =
-            hints.into_iter().map(|name| name.and_then(JobQueue::named_by)).collect();
-        let is_named = |queue: &JobQueue| {
-            named.as_ref().is_none_or(|named| named.iter().flatten().any(|one| one == queue))
-        };
-        let queues: Vec<JobQueue> = JobQueue::ALL.iter().copied().filter(is_named).collect();
-        let claims_max = CLAIMS_MAX / queues.len().max(1);
-        let parts = queues.into_iter().map(|queue| Part::Jobs { queue, claims_max }).collect();
-        Self { services, owner: owner.to_owned(), parts }
+        let every = services.on_every_shard();
+        let mut named: Vec<BTreeSet<JobQueue>> = vec![BTreeSet::new(); every.len()];
+        for hint in hints {
+            let shard = hint.and_then(|hint| services.sharding()?.named(hint.shard?)).unwrap_or(0);
+            let queues = hint.and_then(|hint| JobQueue::named_by(hint.queue));
+            named[shard].extend(queues.unwrap_or_else(|| JobQueue::ALL.to_vec()));
+        }
+        let count: usize = named.iter().map(BTreeSet::len).sum();
+        let claims_max = (CLAIMS_MAX / count.max(1)).max(1);
+        let parts = every.into_iter().zip(named).flat_map(|(services, queues)| {
+            let queues = JobQueue::ALL.iter().copied().filter(move |queue| queues.contains(queue));
+            queues.map(move |queue| (services.clone(), Part::Jobs { queue, claims_max }))
+        });
+        Self { owner: owner.to_owned(), parts: parts.collect(), began_ms: None }
     }
 
-    /// For due jobs without a hint, and the sweep.
-    pub(crate) fn scheduled(services: Services, owner: &str) -> Self {
+    /// For due jobs without a hint, and the sweep. Of many databases only some have their turn, except for what is due of calls:
+    /// that is looked for in each, because somebody waits on the telephone.
+    pub(crate) fn scheduled(services: &Services, owner: &str) -> Self {
+        let minute = services.now().ms() / 60_000;
+        let rotated = |mut databases: Vec<Services>, turn: i64, step: usize| {
+            let turns = i64::try_from(databases.len().div_ceil(step)).unwrap_or(1).max(1);
+            let first = usize::try_from(turn.rem_euclid(turns)).unwrap_or(0) * step;
+            let first = first.min(databases.len());
+            databases.rotate_left(first);
+            (databases, turn.div_euclid(turns))
+        };
+        let (mut some, turn) = rotated(services.on_every_shard(), minute, SHARDS_PER_TIMER_MAX);
+        some.truncate(SHARDS_PER_TIMER_MAX);
+        // Each is the first one at times: it has most of the time.
+        let (some, _) = rotated(some, turn, 1);
+        let (every, _) = rotated(services.on_every_shard(), minute, 1);
         let claims_max = CLAIMS_MAX / JobQueue::ALL.len();
-        let jobs = |queue| Part::Jobs { queue, claims_max };
-        // Runs last: they take longest.
-        let parts = std::iter::once(Part::Sweep).chain(JobQueue::ALL.iter().copied().map(jobs));
-        Self { services, owner: owner.to_owned(), parts: parts.collect() }
+        let parts = std::iter::once(Part::Sweep)
+            // Runs last: they take longest.
+            .chain(JobQueue::ALL.iter().map(|queue| Part::Jobs { queue: *queue, claims_max }));
+        let parts = parts.flat_map(|part| {
+            let databases = match part {
+                Part::Jobs { queue: JobQueue::Calls, .. } => &every,
+                _ => &some,
+            };
+            databases.iter().map(move |services| (services.clone(), part))
+        });
+        Self { owner: owner.to_owned(), parts: parts.collect(), began_ms: None }
     }
 
     /// Runs the next part. A host that collects hints sends them after each part, because a part can take long.
     pub async fn next(&mut self) -> Option<Report> {
-        Some(match self.parts.pop_front()? {
+        let (services, part) = self.parts.pop_front()?;
+        Some(match part {
             Part::Sweep => {
-                let failure = self.services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1;
-                let incidents = failure.iter().map(sweep_failed).collect();
+                let failure = services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1;
+                // The directory is swept together with the first database.
+                let directory = match services.shard() {
+                    Some(0) => services.sweep_directory().await.err(),
+                    _ => None,
+                };
+                let incidents = failure.iter().chain(&directory).map(sweep_failed).collect();
                 Report { incidents, retry_hints: false }
             }
-            Part::Jobs { queue, claims_max } => self.run(queue, claims_max).await,
+            Part::Jobs { queue, claims_max } => self.run(&services, queue, claims_max).await,
         })
     }
 
-    async fn run(&self, queue: JobQueue, claims_max: usize) -> Report {
+    async fn run(&mut self, services: &Services, queue: JobQueue, claims_max: usize) -> Report {
         let kinds = JobKind::of_queue(queue);
         let mut report = Report::default();
-        let clock = &self.services.ports().clock;
-        let began_ms = clock.now_ms();
+        let clock = &services.ports().clock;
+        let began_ms = match services.sharding() {
+            Some(_) => *self.began_ms.get_or_insert_with(|| clock.now_ms()),
+            None => clock.now_ms(),
+        };
+        if clock.now_ms() - began_ms > CLAIMING_MS_MAX {
+            // Another invocation begins with this part.
+            let wake = Wake { queue, job_id: JobId::from_stored("next"), at_ms: clock.now_ms() };
+            services.ports().queue.wake(&wake);
+            return report;
+        }
         for claim in 1..=claims_max {
-            let turn = match self.services.run_due_jobs(&self.owner, &kinds, SLOTS).await {
+            let turn = match services.run_due_jobs(&self.owner, &kinds, SLOTS).await {
                 Ok(turn) => turn,
                 Err(fault) => {
                     report.incidents.push(unreadable(&fault));
@@ -104,7 +158,7 @@ impl Invocation {
             {
                 // No job: receivers read only the queue.
                 let wake = Wake { queue, job_id: JobId::from_stored("next"), at_ms };
-                self.services.ports().queue.wake(&wake);
+                services.ports().queue.wake(&wake);
             }
             report.incidents.extend(turn.incidents.iter().map(|incident| job_failed(incident)));
             if is_late {

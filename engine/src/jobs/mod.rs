@@ -23,7 +23,7 @@ use crate::storage::jobs::{Job, JobKind, Task};
 
 use give_way::GiveWay;
 
-pub use invocation::{Invocation, JOBS_PER_INVOCATION, Report};
+pub use invocation::{HintOf, Invocation, JOBS_PER_INVOCATION, Report};
 pub use sweep::Round as SweepRound;
 pub use worker::{ClaimedJob, QueueWorker, Step};
 

@@ -42,6 +42,14 @@ impl Services {
         failed.map_or(Ok(round), Err)
     }
 
+    /// Deletes what the directory keeps for a time only.
+    pub(crate) async fn sweep_directory(&self) -> Result<(), Fault> {
+        if let Some(sharding) = self.sharding() {
+            sharding.write([delete_expired("carrier_tokens", "provider, id", self.now().ms())]).await?;
+        }
+        Ok(())
+    }
+
     /// The round, and why a blob was not removed: it is tried again later, and is in the way of nothing else.
     async fn round(&self) -> Result<(Round, Option<Fault>), Fault> {
         let now_ms = self.ports().clock.now_ms();

@@ -14,7 +14,7 @@ use super::link_starts;
 use super::restart;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
-use crate::base::ids::{CallId, Id, RequestId};
+use crate::base::ids::{CallId, Id, RequestId, WorkspaceId};
 use crate::base::limits::{BROWSER_SILENCE_MS, LIVE_COST_MICROUSD_MAX};
 use crate::base::response::{error_response, json_response, method_not_allowed};
 use crate::base::time::Timestamp;
@@ -54,6 +54,16 @@ pub(crate) fn call_of(services: &Services, request: &http::request::Parts) -> Op
             Some(token.call_id)
         }
         _ => call_of_token(&token(services, &request.uri, services.ports().clock.now_ms()).ok()?),
+    }
+}
+
+/// The workspace that the token of a request for a WebSocket names. Whether it may open anything is looked at there.
+pub(crate) fn workspace_of(services: &Services, uri: &http::Uri) -> Option<WorkspaceId> {
+    match Route::of(uri.path()) {
+        Some(Route::Media(_, token)) => {
+            CallToken::read_media(&services.config().secret, token).map(|(token, _)| token.workspace_id)
+        }
+        _ => token(services, uri, services.ports().clock.now_ms()).ok().map(|token| token.workspace_id),
     }
 }
 

@@ -113,6 +113,9 @@ async fn create(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let secret = OneTimeSecret::ApiKey { key: Some(Secret::new(key.as_str())) };
     let room = checks::room("api_keys", IN_USE, limits::KEYS_MAX);
     let committed = context.commit([room, insert], Output::created(&entry)?.revealing(secret)).await;
+    if committed.is_ok() {
+        context.services.tell_key(&key.sha256_hex(), context.workspace_id()?).await;
+    }
     committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::KEYS_MAX))
 }
 

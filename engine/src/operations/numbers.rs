@@ -17,6 +17,7 @@ use crate::operations::operation::{Effects, Input, Operation, Output};
 use crate::operations::resource;
 use crate::ports::statement::Row;
 use crate::sql;
+use crate::storage::directory::{self, Claim};
 use crate::storage::fault::Fault;
 
 /// `GET /numbers`
@@ -156,8 +157,7 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
             None
         }
         Some(row) if !row.flag("ours")? => {
-            let message = "Another workspace has bound this number. Unbind it there first.";
-            return Err(Error::new(Code::NumberInUse, message).into());
+            return Err(directory::in_use().into());
         }
         row => row.map(Number::read).transpose()?,
     };
@@ -198,6 +198,15 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     let next =
         Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now, last_callback_at };
+    // Another database may have the number.
+    let (services, workspace_id) = (context.services.clone(), context.workspace_id()?.clone());
+    let claim = match is_new {
+        true => {
+            let is_granted = grants.are_set();
+            services.claim_number(number.as_str(), &workspace_id, is_granted, context.now_ms).await?
+        }
+        false => Claim::Held,
+    };
     let mut statements = vec![upsert, guard];
     if !is_given {
         // It keeps what it has now, not what it had when it was read: otherwise the operation starts over.
@@ -220,6 +229,13 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         statements.insert(0, release);
     }
     let committed = context.commit(statements, Output::ok(&next)?).await;
+    match &committed {
+        Ok(_) if is_new => services.confirm_number(number.as_str(), &workspace_id).await,
+        Err(Fault::Refused(_) | Fault::Stale) if claim == Claim::New => {
+            services.release_number(number.as_str(), &workspace_id).await;
+        }
+        _ => {}
+    }
     committed.map_err(|fault| checks::explain_room(fault, NOUN, limits::NUMBERS_MAX))
 }
 
@@ -232,9 +248,12 @@ fn not_granted(workspace_id: &WorkspaceId) -> Fault {
 }
 
 async fn unbind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
+    let number = number(input)?;
     let delete = sql!(
         "DELETE FROM numbers WHERE workspace_id = :ws AND number = :number RETURNING number",
-        number = number(input)?.as_str()
+        number = number.as_str()
     );
-    resource::write_one(context, vec![delete], NOUN).await
+    let output = resource::write_one(context, vec![delete], NOUN).await?;
+    context.services.release_number(number.as_str(), context.workspace_id()?).await;
+    Ok(output)
 }

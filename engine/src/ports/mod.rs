@@ -22,6 +22,7 @@ mod mailer;
 mod metrics;
 mod party;
 mod relay;
+mod shards;
 pub(crate) mod sockets;
 pub mod statement;
 mod traces;
@@ -35,6 +36,8 @@ pub use mailer::{Mailer, OutgoingMail};
 pub use metrics::{JobsOfKind, Metrics, MetricsForm, Readings};
 pub use party::{Party, PartyKind};
 pub use relay::{RelayedSocket, SocketHolder};
+pub(crate) use shards::ShardQueue;
+pub use shards::{Shard, Shards};
 pub use sockets::{Gone, Received, Socket, SocketMessage};
 pub use traces::{Attribute, Step, Traces, otlp};
 pub use web_sockets::{
@@ -89,6 +92,17 @@ pub trait Database: Port {
                 reason: "the database does not answer",
                 detail: format!("{error:?}"),
             })
+        })
+    }
+    /// How large it is. Asked only where there are several, before a new workspace is given one.
+    fn bytes(&self) -> BoxFuture<'_, Result<u64, DatabaseError>> {
+        Box::pin(async {
+            let ask = crate::sql!(
+                "SELECT p.page_count * s.page_size AS bytes FROM pragma_page_count AS p, pragma_page_size AS s"
+            );
+            let answers = self.read(vec![ask]).await?;
+            let bytes = answers.first().and_then(|rows| rows.first()).map(|row| row.integer("bytes"));
+            bytes.transpose().map(|bytes| bytes.unwrap_or(0).unsigned_abs())
         })
     }
 }
@@ -159,6 +173,10 @@ pub trait Random: Port {
 pub trait Queue: Port {
     /// Asks the host to check the jobs of `wake`'s queue when `wake` is due, or soon after.
     fn wake(&self, wake: &Wake);
+    /// The same for a job in the database with this name, where there are several ([`Shards`]).
+    fn wake_on(&self, _shard: &str, wake: &Wake) {
+        self.wake(wake);
+    }
 }
 
 /// A hint that a job is due.
@@ -289,6 +307,8 @@ pub trait Http: Port {
 pub struct Ports {
     /// Relational storage.
     pub database: Arc<dyn Database>,
+    /// Several databases; `None`: there is one.
+    pub shards: Option<Shards>,
     /// Storage for large objects.
     pub blobs: Arc<dyn Blobs>,
     /// The clock.

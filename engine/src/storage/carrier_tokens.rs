@@ -6,8 +6,8 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// Binds a token to a request, unless an earlier request has it; returns whether the token is this request's.
-/// `fingerprint` distinguishes requests.
+/// Binds a token, for all databases together, to a request, unless an earlier request has it; returns whether the token is
+/// this request's. `fingerprint` distinguishes requests.
 pub async fn bind(
     services: &Services,
     provider: CarrierName,
@@ -25,7 +25,7 @@ pub async fn bind(
         request = fingerprint,
         expires_at = expires_at_ms
     );
-    let [bound] = services.write([bind]).await?;
+    let [bound] = services.write_common([bind]).await?;
     let row = bound.first().ok_or_else(|| Fault::Bug("a bound token is no row".to_owned()))?;
     Ok(row.str("request")? == fingerprint)
 }

@@ -15,6 +15,10 @@ macro_rules! migration {
     };
 }
 
+/// The migrations of the directory of several databases (`storage/directory.rs`), which has a schema of its own.
+pub const DIRECTORY_MIGRATIONS: &[Migration] =
+    &[Migration { name: "0001_directory.sql", sql: include_str!("../../directory/0001_directory.sql") }];
+
 /// All migrations, oldest first. Nothing ever had the numbers 0013 and 0014.
 pub const MIGRATIONS: &[Migration] = &[
     migration!("0001_foundation.sql"),

@@ -153,7 +153,11 @@ impl Services {
             return Err(Error::field("name", message).into());
         }
         let (new, statements, _) = self.new_workspace(name);
-        self.write(statements).await?;
+        let home = self.for_a_new_workspace().await?;
+        home.write(statements).await?;
+        if let Some(key) = ApiKey::parse(&new.key) {
+            home.tell_key(&key.sha256_hex(), &new.workspace_id).await;
+        }
         Ok(new)
     }
 

@@ -70,6 +70,16 @@ fn requests() -> Vec<Limit> {
             duration(IDEMPOTENCY_WINDOW_MS.unsigned_abs()),
         ),
         most("wrong API keys", wrong_keys),
+        most("databases of a Worker", count(SHARDS_BESIDE_MAX + 1)),
+        most(
+            "databases in which a Worker's timer looks for more than due calls",
+            count(SHARDS_PER_TIMER_MAX),
+        ),
+        most("difference in size of databases that count as equally full", bytes(FILL_STEP_BYTES)),
+        most(
+            "time for which a number is kept for a request that is binding it",
+            duration(NUMBER_CLAIM_MS.unsigned_abs()),
+        ),
         most(
             "large responses that are stored for an `Idempotency-Key`",
             format!(

@@ -2,7 +2,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sidetone_engine::config::Config;
+use sidetone_engine::base::setting::SettingError;
+use sidetone_engine::config::{Config, SHARDS};
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{self, Homes, Mailer, Ports};
 
@@ -52,6 +53,10 @@ pub fn service(
         name => std::env::var(name).ok(),
     };
     let config = Config::from_settings(lookup, &base_url, &secret)?;
+    if !config.shards.is_empty() {
+        let message = "is for a Worker: the database of a server has no limit to be spread for".to_owned();
+        return Err(SettingError { name: SHARDS, message }.into());
+    }
     let files = OpenFiles::of_process();
     let mut warnings =
         config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
@@ -66,6 +71,7 @@ pub fn service(
     let ports = Ports {
         database: Arc::new(database),
         blobs: Arc::new(Files::new(data.path(), settings.reserve_bytes.saturating_mul(BLOBS_LEAVE_RESERVES))),
+        shards: None,
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: wakes.clone(),

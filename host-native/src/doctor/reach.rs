@@ -40,6 +40,7 @@ impl<'a> Asker<'a> {
         let ports = Ports {
             database: Arc::new(Memory::new().map_err(|error| told(&error))?),
             blobs: Arc::new(MemoryBlobs::default()),
+            shards: None,
             clock: clock.clone(),
             random: Arc::new(SystemRandom),
             queue: Arc::new(Wakes::default()),

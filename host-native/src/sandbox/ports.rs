@@ -97,14 +97,24 @@ impl Random for SeededRandom {
 
 /// Stores the newest hints; older ones are dropped, because a sandbox may run for long.
 #[derive(Default)]
-pub(super) struct Hints(pub(super) Mutex<Vec<Wake>>);
+pub(super) struct Hints(pub(super) Mutex<Vec<(Option<String>, Wake)>>);
 
-impl Queue for Hints {
-    fn wake(&self, wake: &Wake) {
+impl Hints {
+    fn keep(&self, database: Option<&str>, wake: &Wake) {
         let mut hints = lock(&self.0);
         if hints.len() >= HINTS_KEPT_MAX {
             hints.drain(..HINTS_KEPT_MAX / 2);
         }
-        hints.push(wake.clone());
+        hints.push((database.map(str::to_owned), wake.clone()));
+    }
+}
+
+impl Queue for Hints {
+    fn wake(&self, wake: &Wake) {
+        self.keep(None, wake);
+    }
+
+    fn wake_on(&self, shard: &str, wake: &Wake) {
+        self.keep(Some(shard), wake);
     }
 }

@@ -37,16 +37,21 @@ enum Fate {
 
 impl Default for FaultyDatabase {
     fn default() -> Self {
+        Self::over(memory())
+    }
+}
+
+impl FaultyDatabase {
+    /// This database with planned faults.
+    pub fn over(memory: Memory) -> Self {
         Self {
-            memory: memory(),
+            memory,
             disconnected: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             planned: Mutex::default(),
         }
     }
-}
 
-impl FaultyDatabase {
     /// Starts a plan.
     pub fn start_plan(&self, plan: FaultPlan) {
         *self.planned() = Planned { plan, ..Planned::default() };

@@ -109,13 +109,14 @@ impl World {
         Created { id: json["batch_id"].as_str().expect("an id").to_owned(), json }
     }
 
-    /// Direct access to the service's storage, for effects that no request has. At the edge only with
+    /// Direct access to the service's storage, for effects that no request has: of several databases, to that of this
+    /// workspace. At the edge only with
     /// [`crate::edge::Edge::shared`].
     pub fn direct_access(&self) -> Services {
         match &self.service {
-            Service::Sandbox(sandbox) => sandbox.services().clone(),
+            Service::Sandbox(sandbox) => sandbox.services_of(&self.key),
             Service::Native(native) => native.direct_access(),
-            Service::Edge(edge) => direct_access::at_edge(edge.address),
+            Service::Edge(edge) => direct_access::at_edge(edge.address, &self.key),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The text index of calls: whose words it has, how texts are split into words, and how the calls of earlier versions get
 //! into it. `calls` has what a search finds.
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use sidetone::sandbox::memory;
 use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::conversation::TRANSCRIPT_BYTES_MAX;
 use sidetone_engine::conversation::transcript::{TranscriptRole, TranscriptRow};
@@ -42,7 +44,8 @@ fn call_saying(world: &World, text: &str) -> NewCall {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "creates a table")]
 fn every_word_in_the_index_begins_with_its_workspace() {
-    let world = World::with_manual_clock();
+    // Both workspaces in one database.
+    let world = World::over(Arc::new(memory()));
     let stranger = world.other();
     let mut owners = HashMap::new();
     for world in [&world, &stranger] {

@@ -1,7 +1,8 @@
 //! Signing in with a code or a link that was sent to an address, and attacks on it.
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use sidetone::sandbox::block_on;
+use sidetone::sandbox::{block_on, memory};
 use sidetone_tests::World;
 use sidetone_tests::reply::Reply;
 use sidetone_tests::visitor::{Visitor, text};
@@ -344,7 +345,8 @@ fn cookies_are_secure_and_of_this_host_alone_where_there_is_tls() {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "starts the service again")]
 fn the_first_start_shows_a_link_to_the_first_workspace() {
-    let world = World::with_manual_clock();
+    // Only a host with one database starts.
+    let world = World::over(Arc::new(memory()));
     let engine = world.sandbox().unwrap().engine();
     let start = || {
         let link = block_on(engine.start("tests")).unwrap().sign_in_link?;

@@ -4,20 +4,27 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::hash::sha256_hex;
+use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Statement, Value};
 use sidetone_tests::World;
 use sidetone_tests::visitor::{Visitor, key_in, text};
 
-/// Every text in the database, by table and column.
+/// Every text in the databases, by table and column.
 fn stored(world: &World) -> BTreeMap<String, Vec<String>> {
-    let database = &world.sandbox().expect("the database can be read").services().ports().database;
+    let mut texts = BTreeMap::new();
+    for services in world.sandbox().expect("the databases can be read").services().on_every_shard() {
+        add_stored(&*services.ports().database, &mut texts);
+    }
+    texts
+}
+
+fn add_stored(database: &dyn Database, texts: &mut BTreeMap<String, Vec<String>>) {
     let read = |sql: String| {
         let statement = Statement { sql: sql.into(), params: Vec::new() };
         block_on(database.read(vec![statement])).expect("it can be read").remove(0)
     };
     let tables =
         read("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'".to_owned());
-    let mut texts = BTreeMap::<String, Vec<String>>::new();
     for table in tables.iter().map(|row| row.text("name").expect("a name")) {
         let columns = read(format!("SELECT name FROM pragma_table_info('{table}') WHERE type <> 'BLOB'"));
         let columns: Vec<String> = columns.iter().map(|row| row.text("name").expect("a name")).collect();
@@ -30,7 +37,6 @@ fn stored(world: &World) -> BTreeMap<String, Vec<String>> {
             }
         }
     }
-    texts
 }
 
 #[test]

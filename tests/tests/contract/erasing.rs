@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::{Value, json};
+use sidetone::sandbox::memory;
 use sidetone_engine::base::ids::{CallId, Id as _};
 use sidetone_engine::base::limits::{RETENTION_CALLS_MAX, RETENTION_CHUNKS_MAX};
 use sidetone_engine::base::time::Timestamp;
@@ -370,7 +371,8 @@ fn calls_and_recordings_are_kept_as_long_as_the_workspace_says() {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn a_large_workspace_does_not_delay_the_retention_of_others() {
-    let world = World::with_manual_clock();
+    // Both workspaces in one database.
+    let world = World::over(Arc::new(memory()));
     let small = world.other();
     let a_sweep = RETENTION_CHUNKS_MAX * usize::try_from(RETENTION_CALLS_MAX).unwrap();
     let many = a_sweep + 5;

@@ -44,7 +44,7 @@ impl Granted {
         bind(&self.them, THEIRS, &assistant.id).ok();
         let before =
             sql!("UPDATE numbers SET number = :ours WHERE number = :theirs", ours = OURS, theirs = THEIRS);
-        self.us.write(vec![before]);
+        self.them.write(vec![before]);
         assert_eq!(self.them.get("/numbers").ok().json[0]["number"], OURS);
         assistant
     }

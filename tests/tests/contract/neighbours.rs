@@ -1,8 +1,9 @@
 //! What one workspace does is not felt by another: places of job queues, and the sweep.
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sidetone::sandbox::block_on;
+use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::base::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, RUNS_AT_ONCE};
 use sidetone_engine::jobs::{ClaimedJob, QueueWorker, Step};
@@ -16,6 +17,11 @@ use sidetone_tests::{Created, World};
 const PLACES_OF_OTHERS: usize = 8;
 const PLACES: usize = RUNS_AT_ONCE as usize;
 const SOON: Duration = Duration::from_secs(30);
+
+/// Workspaces feel each other only there; and the workers of a host that does not end are of one database.
+fn in_one_database() -> World {
+    World::over(Arc::new(memory()))
+}
 
 /// Queues runs of one simulation.
 fn queue_runs(world: &World, simulation: &Created, count: usize) -> Vec<Created> {
@@ -60,7 +66,7 @@ fn simulation_with_tool(world: &World, url: &str, timeout_ms: i64) -> Created {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the steps of a worker")]
 fn a_newcomers_run_starts_while_another_workspace_has_all_its_places() {
-    let a = World::with_manual_clock();
+    let a = in_one_database();
     let b = a.other();
     queue_runs(&a, &a.simulation(), PLACES + 20);
     let [mut calls, _, mut runs] = workers(&a);
@@ -98,7 +104,7 @@ fn hang_up_job(world: &World) {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the steps of a worker")]
 fn when_all_places_are_taken_a_run_gives_way_at_its_next_step_and_goes_on_later() {
-    let a = World::with_manual_clock();
+    let a = in_one_database();
     let sandbox = a.sandbox().unwrap();
     let simulation = a.simulation();
     queue_runs(&a, &simulation, PLACES);
@@ -163,7 +169,7 @@ fn runs_with_a_slow_tool_and_hanging_receivers_delay_nobody_else() {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the steps of a worker")]
 fn hanging_receivers_of_a_workspace_leave_places_for_others() {
-    let a = World::with_manual_clock();
+    let a = in_one_database();
     let b = a.other();
     for world in std::iter::repeat_n(&a, 200).chain([&b]) {
         let webhook = world.webhook();
@@ -223,7 +229,7 @@ fn left(world: &World) -> Vec<i64> {
 #[test]
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the steps of a worker")]
 fn the_sweep_goes_on_until_nothing_expired_is_left() {
-    let world = World::with_manual_clock();
+    let world = in_one_database();
     let sandbox = world.sandbox().unwrap();
     world.write(expired(&world.workspace_id(), 20_000));
     let [_, mut deliveries, _] = workers(&world);
@@ -249,7 +255,7 @@ fn the_sweep_goes_on_until_nothing_expired_is_left() {
 #[ignore = "a measurement: run it with --ignored --nocapture"]
 #[allow(clippy::print_stdout, reason = "a measurement")]
 fn rows_a_second_that_the_sweep_removes() {
-    let world = World::with_manual_clock();
+    let world = in_one_database();
     let sandbox = world.sandbox().unwrap();
     world.write(expired(&world.workspace_id(), 100_000));
     sandbox.advance(EVENT_KEPT_MS + IDEMPOTENCY_WINDOW_MS);

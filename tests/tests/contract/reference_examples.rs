@@ -4,9 +4,11 @@ mod shorten;
 mod story;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use sidetone::sandbox::memory;
 use sidetone_engine::operations::operation::{Operation, Success};
 use sidetone_engine::operations::{self, OPERATIONS};
 use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
@@ -27,7 +29,8 @@ const SLOT: &str = r#"{"slot": "2026-01-05T10:00", "free": true}"#;
 #[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
 fn examples() {
     let providers = r#"{"cloud": {"base_url": "https://models.example.com/v1"}}"#;
-    let world = World::with_settings(&[("SIDETONE_PROVIDERS", providers)]);
+    // The ids in the examples are those of a service with one database.
+    let world = World::over_with(Arc::new(memory()), &[("SIDETONE_PROVIDERS", providers)]);
     let mut book = Book::open(&world);
     story::tell(&mut book);
     let missing: Vec<&str> =

@@ -56,6 +56,7 @@ impl Service {
         let ports = Ports {
             database: Arc::new(memory()),
             blobs: Arc::new(MemoryBlobs::default()),
+            shards: None,
             clock: Arc::new(TimePort(time.clone())),
             random: Arc::new(SeededRandom { seed, counter: Mutex::default() }),
             queue: hints.clone(),

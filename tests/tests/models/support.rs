@@ -61,6 +61,7 @@ impl Service {
         let ports = Ports {
             database: Arc::new(memory()),
             blobs: Arc::new(MemoryBlobs::default()),
+            shards: None,
             clock: pauses.clone(),
             random: Arc::new(SystemRandom),
             queue: Arc::new(NoQueue),

@@ -1,8 +1,9 @@
 //! An assistant with a telephone number at a scripted carrier, and what the carrier tells the service.
 use std::sync::Arc;
 
-use sidetone::sandbox::{MemoryBlobs, memory};
+use sidetone::sandbox::{memory, memory_shards};
 use sidetone_engine::ports::{Blobs, Database};
+use sidetone_tests::host::shards;
 
 use super::*;
 
@@ -27,18 +28,21 @@ impl Desk {
     }
 
     pub(super) fn with_settings(own: &[(&'static str, &str)]) -> Self {
-        Self::with(own, Arc::new(memory()), Arc::new(MemoryBlobs::default()))
+        Self::with(own, |settings| match shards() {
+            0 => Sandbox::with_settings(settings),
+            shards => Sandbox::over_shards(memory_shards(shards), settings),
+        })
     }
 
     pub(super) fn with_blobs(blobs: Arc<dyn Blobs>) -> Self {
-        Self::with(&[], Arc::new(memory()), blobs)
+        Self::over(Arc::new(memory()), blobs)
     }
 
     pub(super) fn over(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
-        Self::with(&[], database, blobs)
+        Self::with(&[], |settings| Sandbox::over_both(database, blobs, settings))
     }
 
-    fn with(own: &[(&'static str, &str)], database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Self {
+    fn with(own: &[(&'static str, &str)], make: impl FnOnce(&[(&str, &str)]) -> Sandbox) -> Self {
         let mut settings = TelnyxWire.settings("http://telnyx.example");
         settings.extend(own.iter().map(|(name, value)| (*name, (*value).to_owned())));
         settings.push((
@@ -47,7 +51,7 @@ impl Desk {
         ));
         let settings: Vec<(&str, &str)> =
             settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let sandbox = Sandbox::over_both(database, blobs, &settings);
+        let sandbox = make(&settings);
         let assistant = sandbox.post(
             "/assistants",
             json!({"name": "Front desk", "instructions": "Be kind.", "first_message": "Hello.", "voice": "builtin/tone"}),

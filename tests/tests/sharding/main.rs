@@ -1,6 +1,7 @@
 //! A prototype of the plan for more workspaces than fit in one D1 database (ARCHITECTURE.md, "More than one database"):
-//! several databases as shards, a directory, and workspaces that move while requests arrive. None of this is in the product.
-//! The tests make sure that the product allows it.
+//! several databases as shards, a directory, and workspaces that move while requests arrive. Of moves, the product has the
+//! pages in which the rows of a workspace move; the tests make sure that it allows the rest. `product`,
+//! `outages` and `turns` test what is in the product: requests and jobs that find their database.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,5 +14,9 @@ mod cluster;
 mod growth;
 mod mover;
 mod moving;
+mod outages;
+mod pages;
+mod product;
 mod schema;
 mod size;
+mod turns;

@@ -3,19 +3,23 @@
 use std::sync::{Arc, Mutex};
 
 use sidetone::sandbox::block_on;
-use sidetone_engine::base::hash::sha256_hex;
 use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::base::limits::INTEGER_MAX;
 use sidetone_engine::ports::Database;
-use sidetone_engine::ports::statement::{Rows, Statement};
+use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::search;
+use sidetone_engine::storage::moving::{Page, Sum, Table, Window};
 
 use crate::cluster::{Cluster, Directory, Place, Shards};
-use crate::schema::{ByNumber, Table, tables};
+use crate::schema::tables;
 
 /// Rows copied per step. On D1 as many as fit a batch; small here, so that there are many steps.
 const PAGE_ROWS: usize = 3;
+/// A step that copies. It looks at all rows: each further step is one more interruption that is tested.
+const STEP: Window = Window { rows: 3, looked_at: 1_000, bytes: 1_000_000 };
+/// As much as is compared at once, however it was copied.
+const WHOLE: Window = Window { rows: 1_000, looked_at: 1_000, bytes: 1_000_000 };
 /// `revoked_at` of a key whose workspace is being moved: not a real time, so that it differs from a revoked key.
 const FROZEN: i64 = -1;
 /// Frozen rows that stay at the source: without its row, a bootstrap key would create a new workspace there.
@@ -43,6 +47,8 @@ pub struct Mover {
     from: usize,
     to: usize,
     pub next: Step,
+    /// Where the table that is being copied continues.
+    after: Vec<Value>,
 }
 
 impl Mover {
@@ -60,7 +66,7 @@ impl Mover {
             Place::Settling { from, to } => (from, to, Step::Thaw),
         };
         let tables = tables(shards.at(from));
-        Self { shards, directory, tables, workspace: workspace.to_owned(), from, to, next }
+        Self { shards, directory, tables, workspace: workspace.to_owned(), from, to, next, after: Vec::new() }
     }
 
     /// Performs all remaining steps; returns their number.
@@ -94,7 +100,7 @@ impl Mover {
                 Step::Copy { table: 0, page: 0 }
             }
             Step::Copy { table, page } => {
-                if self.copy(&self.tables[table], page) == PAGE_ROWS {
+                if self.copy(table) {
                     Step::Copy { table, page: page + 1 }
                 } else if table + 1 < self.tables.len() {
                     Step::Copy { table: table + 1, page: 0 }
@@ -106,7 +112,7 @@ impl Mover {
             Step::Index { .. } => Step::Verify,
             Step::Verify => {
                 for table in &self.tables {
-                    assert_eq!(self.digest(table, from), self.digest(table, to), "{}", table.name);
+                    assert_eq!(self.sum(table, from), self.sum(table, to), "{}", table.name);
                 }
                 assert_eq!(self.entries(from), self.entries(to), "the text index");
                 Step::Switch
@@ -134,7 +140,8 @@ impl Mover {
 
     /// The number of the workspace's rows on a shard, by table, and of its entries in the text index.
     pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
-        let count = |table: &Table| (table.name.clone(), self.select(table, shard, "").values.len());
+        let count =
+            |table: &Table| (table.name.clone(), usize::try_from(self.sum(table, shard).rows).unwrap());
         let entries = ("call_index".to_owned(), self.entries(shard));
         self.tables.iter().map(count).chain([entries]).collect()
     }
@@ -143,28 +150,23 @@ impl Mover {
         self.directory.lock().unwrap().places.insert(self.workspace.clone(), place);
     }
 
-    fn copy(&self, table: &Table, page: usize) -> usize {
-        let rows = self.select(table, self.from, &page_of(page));
-        let columns: Vec<&str> = carried(table).collect();
-        let values: Vec<String> = (1..=columns.len())
-            .zip(&columns)
-            .map(|(place, column)| match table.by_number.iter().find(|one| one.column == **column) {
-                Some(one) => here(one, place),
-                None => format!("?{place}"),
-            })
-            .collect();
-        let insert =
-            format!("INSERT INTO {} ({}) VALUES ({})", table.name, columns.join(", "), values.join(", "));
-        let statements: Vec<Statement> = rows
-            .values
-            .iter()
-            .map(|values| Statement { sql: insert.clone().into(), params: values.clone() })
-            .collect();
-        let copied = statements.len();
-        if copied > 0 {
-            self.write(self.to, statements);
+    /// Copies the next page of a table, in the form in which it would cross a network; whether the table goes on.
+    fn copy(&mut self, table: usize) -> bool {
+        let table = &self.tables[table];
+        let page = self.page(STEP, table, self.from, &self.after);
+        assert!(page.rows.len() <= PAGE_ROWS);
+        let arrived = Page::from_line(&page.to_line()).unwrap();
+        let batch = arrived.insert(table, &WorkspaceId::from_stored(&*self.workspace)).unwrap();
+        if !batch.is_empty() {
+            self.write(self.to, batch);
         }
-        copied
+        self.after = page.next.unwrap_or_default();
+        !self.after.is_empty()
+    }
+
+    fn page(&self, window: Window, table: &Table, shard: usize, after: &[Value]) -> Page {
+        let workspace_id = WorkspaceId::from_stored(&*self.workspace);
+        block_on(window.read(self.shards.at(shard), table, &workspace_id, after)).unwrap()
     }
 
     /// Writes entries of the text index from the copied rows.
@@ -191,28 +193,16 @@ impl Mover {
         usize::try_from(rows.first().unwrap().integer("entries").unwrap()).unwrap()
     }
 
-    fn digest(&self, table: &Table, shard: usize) -> String {
-        sha256_hex(format!("{:?}", self.select(table, shard, "").values).as_bytes())
-    }
-
-    /// The workspace's rows in a form that is equal in every database: without numbers, and with references by number replaced
-    /// by the unique columns of the referenced row. In the order of the key, because numbers differ but their order does not.
-    fn select(&self, table: &Table, shard: usize, page: &str) -> Rows {
-        let columns: Vec<String> = carried(table)
-            .map(|column| match table.by_number.iter().find(|one| one.column == column) {
-                Some(one) => everywhere(one),
-                None => format!("t.{column}"),
-            })
-            .collect();
-        let key: Vec<String> = table.key.iter().map(|column| format!("t.{column}")).collect();
-        let select = format!(
-            "SELECT {} FROM {} AS t WHERE t.{} = :workspace ORDER BY {} {page}",
-            columns.join(", "),
-            table.name,
-            table.owner,
-            key.join(", ")
-        );
-        self.read(shard, sql!(select, workspace = &self.workspace))
+    fn sum(&self, table: &Table, shard: usize) -> Sum {
+        let (mut sum, mut after) = (Sum::of(&table.name), Vec::new());
+        loop {
+            let page = self.page(WHOLE, table, shard, &after);
+            page.rows.iter().for_each(|row| sum.add(row));
+            match page.next {
+                Some(next) => after = next,
+                None => return sum,
+            }
+        }
     }
 
     fn empty(&self, shard: usize, but: &[&str]) {
@@ -242,23 +232,4 @@ impl Mover {
 
 fn page_of(page: usize) -> String {
     format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS)
-}
-
-/// The copied columns: all except the number, which the target assigns again in the same order.
-fn carried(table: &Table) -> impl Iterator<Item = &str> {
-    table.columns.iter().map(String::as_str).filter(|column| table.number.as_deref() != Some(*column))
-}
-
-/// The replacement of a number: the unique columns of its row, which are equal in every database.
-fn everywhere(one: &ByNumber) -> String {
-    let ByNumber { column, table, number, known_by } = one;
-    format!("(SELECT json_array({}) FROM {table} WHERE {number} = t.{column})", known_by.join(", "))
-}
-
-/// The number of such a row in this database.
-fn here(one: &ByNumber, place: usize) -> String {
-    let ByNumber { table, number, known_by, .. } = one;
-    let values: Vec<String> =
-        (0..known_by.len()).map(|at| format!("json_extract(?{place}, '$[{at}]')")).collect();
-    format!("(SELECT {number} FROM {table} WHERE ({}) = ({}))", known_by.join(", "), values.join(", "))
 }

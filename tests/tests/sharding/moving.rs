@@ -279,7 +279,7 @@ fn a_bootstrap_key_creates_no_second_workspace_at_the_source() {
 }
 
 /// A workspace with rows in every table: an example of each operation, and queued runs.
-fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
+pub fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
     let (tenant, id) = cluster.workspace(shard);
     cluster.shards.pick(shard);
     for operation in OPERATIONS.iter().filter(|operation| operation.effects != Effects::Delete) {
@@ -324,7 +324,7 @@ fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
 }
 
 /// The bodies of all reads: each list, and each resource in it.
-fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
+pub fn everything(cluster: &Cluster, tenant: &World) -> BTreeMap<String, Bytes> {
     let isolate = Isolate::default();
     let answer = |path: &str| cluster.send(&isolate, tenant, |world| world.get(path)).unwrap();
     let read = |path: &str| answer(path).ok();

@@ -5,30 +5,7 @@ use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
-
-/// Tables without rows of workspaces, which are not moved.
-const OF_THE_DATABASE: &[&str] =
-    &["batch_guard", "carrier_tokens", "migrations", "search_upgrade", "service_facts"];
-
-/// People and their sessions: a person belongs to workspaces of several databases, so these tables belong to the
-/// directory.
-const OF_THE_DIRECTORY: &[&str] =
-    &["accounts", "invitations", "memberships", "oidc_sign_ins", "sessions", "sign_ins"];
-
-/// The text index, its former version, and their internal tables. They have no owner column: each entry contains its
-/// workspace in its words. The index is not copied but written again from the words of the calls.
-const OF_THE_TEXT_INDEX: &[&str] = &[
-    "call_index",
-    "call_index_config",
-    "call_index_data",
-    "call_index_docsize",
-    "call_index_idx",
-    "call_search",
-    "call_search_config",
-    "call_search_data",
-    "call_search_docsize",
-    "call_search_idx",
-];
+use sidetone_engine::storage::moving::{self, OWNED, Table};
 
 /// Why a number that is local to its database may be unique.
 const NUMBER: &str = "a local number of the database; moved rows get a new one";
@@ -79,122 +56,17 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("workspaces", "id", "a ULID; the directory's own key"),
 ];
 
-/// A table with rows of workspaces.
-#[derive(Debug, Clone)]
-pub struct Table {
-    pub name: String,
-    /// The column with the owner of the row.
-    pub owner: &'static str,
-    pub columns: Vec<String>,
-    /// The primary key, in order.
-    pub key: Vec<String>,
-    /// The column with the local number of a row, which differs between databases.
-    pub number: Option<String>,
-    /// Columns that refer to the local number of another table.
-    pub by_number: Vec<ByNumber>,
-    /// Tables it refers to.
-    refers_to: BTreeSet<String>,
-}
-
-/// A column that refers to a row of another table by its local number.
-#[derive(Debug, Clone)]
-pub struct ByNumber {
-    pub column: String,
-    pub table: String,
-    /// The number column of the other table.
-    pub number: String,
-    /// The unique columns of the row, which are equal in every database.
-    pub known_by: Vec<String>,
-}
-
 /// The tables with rows of workspaces, referenced tables first.
 pub fn tables(database: &Memory) -> Vec<Table> {
-    let mut left: Vec<Table> = texts(&ask(
-        database,
-        "SELECT name AS text FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
-        &[],
-    ))
-    .into_iter()
-    .filter(|name| !OF_THE_DIRECTORY.contains(&name.as_str()))
-    .filter(|name| !OF_THE_DATABASE.contains(&name.as_str()) && !OF_THE_TEXT_INDEX.contains(&name.as_str()))
-    .map(|name| table(database, name))
-    .collect();
-    let numbered: Vec<(String, String)> = left
-        .iter()
-        .filter_map(|table| table.number.clone().map(|number| (table.name.clone(), number)))
-        .collect();
-    for table in &mut left {
-        for (to, number) in &numbered {
-            let columns = texts(&ask(
-                database,
-                "SELECT \"from\" AS text FROM pragma_foreign_key_list(?1) AS f WHERE \"table\" || ' ' || \"to\" = ?2",
-                &[&table.name, &format!("{to} {number}")],
-            ));
-            table.by_number.extend(columns.into_iter().map(|column| ByNumber {
-                column,
-                table: to.clone(),
-                number: number.clone(),
-                known_by: known_by(database, to),
-            }));
-        }
-    }
-    let mut sorted: Vec<Table> = Vec::new();
-    while !left.is_empty() {
-        let known: BTreeSet<String> = sorted.iter().map(|table| table.name.clone()).collect();
-        let (ready, blocked) = left.into_iter().partition(|table| table.refers_to.is_subset(&known));
-        left = blocked;
-        assert!(!Vec::is_empty(&ready), "circular references between tables: {left:?}");
-        sorted.extend::<Vec<Table>>(ready);
-    }
-    sorted
-}
-
-fn table(database: &Memory, name: String) -> Table {
-    let columns =
-        texts(&ask(database, "SELECT name AS text FROM pragma_table_info(?1) ORDER BY cid", &[&name]));
-    let key = texts(&ask(
-        database,
-        "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
-        &[&name],
-    ));
-    // An INTEGER PRIMARY KEY that is not a foreign key.
-    let number = texts(&ask(
-        database,
-        "SELECT name AS text FROM pragma_table_info(?1) WHERE pk > 0 AND type = 'INTEGER'
-         AND name NOT IN (SELECT \"from\" FROM pragma_foreign_key_list(?1))",
-        &[&name],
-    ));
-    let number = number.into_iter().next().filter(|_| key.len() == 1);
-    let mut refers_to: BTreeSet<String> =
-        texts(&ask(database, "SELECT DISTINCT \"table\" AS text FROM pragma_foreign_key_list(?1)", &[&name]))
-            .into_iter()
-            .collect();
-    refers_to.remove(&name);
-    let owner = if name == "workspaces" { "id" } else { "workspace_id" };
-    Table { name, owner, columns, key, number, by_number: Vec::new(), refers_to }
-}
-
-/// The columns of a table's UNIQUE constraint.
-fn known_by(database: &Memory, table: &str) -> Vec<String> {
-    texts(&ask(
-        database,
-        "SELECT c.name AS text FROM pragma_index_list(?1) AS i JOIN pragma_index_info(i.name) AS c
-         WHERE i.origin = 'u' ORDER BY c.seqno",
-        &[table],
-    ))
+    block_on(moving::tables(database)).unwrap()
 }
 
 #[test]
 fn every_row_of_a_workspace_has_an_owner_column() {
     let database = memory();
     for table in tables(&database) {
-        let required = texts(&ask(
-            &database,
-            "SELECT name AS text FROM pragma_table_info(?1) WHERE \"notnull\" = 1 OR pk > 0",
-            &[&table.name],
-        ));
         assert!(
-            required.iter().any(|column| column == table.owner),
+            table.columns.iter().any(|column| column.is_required && column.name == table.owner),
             "{}: rows without {} cannot be moved with their workspace",
             table.name,
             table.owner
@@ -258,6 +130,18 @@ fn all_constraints_across_workspaces_are_listed() {
     let known: BTreeSet<(String, String)> =
         ACROSS_WORKSPACES.iter().map(|(table, columns, _)| ((*table).into(), (*columns).into())).collect();
     assert_eq!(found, known, "a constraint across workspaces needs a reason in ACROSS_WORKSPACES");
+}
+
+/// An id of another workspace is found in a page by the table in which it is a key.
+#[test]
+fn every_table_with_ids_as_its_key_is_known_as_their_owner() {
+    let database = memory();
+    let with_ids =
+        tables(&database).into_iter().filter(|table| table.key == ["id"] && table.number.is_none());
+    // A call's id is unique beside its number.
+    let found: BTreeSet<String> = with_ids.map(|table| table.name).chain(["calls".to_owned()]).collect();
+    let known: BTreeSet<String> = OWNED.iter().map(|(_, table)| (*table).to_owned()).collect();
+    assert_eq!(found, known, "ids of another workspace must be found in each: OWNED");
 }
 
 /// The result of one query.

@@ -7,8 +7,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 
 use super::bodies::{Memory, Room};
+use super::placing;
 use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
-use super::routes;
 use crate::base::error::{Code, Error};
 use crate::base::ids::CallId;
 use crate::base::limits::{
@@ -208,7 +208,7 @@ impl PendingRequest {
     pub async fn answer(self) -> PreparedResponse {
         let _memory = self.memory;
         let (api, incoming, trace) = self.request.into_incoming(self.body.whole());
-        let response = routes::respond(&api, &incoming, trace.request_id()).await;
+        let (api, response) = placing::respond(&api, &incoming, trace.request_id()).await;
         trace.prepare(&api, &incoming, response)
     }
 
@@ -250,7 +250,12 @@ impl PendingSocket {
     /// Opens the call, for a host that can upgrade the connection.
     pub async fn accept(self) -> SocketAdmission {
         let (api, incoming, trace) = self.0.into_incoming(Bytes::new());
-        match handshake::accept(api.services(), &incoming).await {
+        let accepted = match placing::of_socket(&api, &incoming).await {
+            // On the heap, because the caller's future would contain it.
+            Ok(services) => Box::pin(handshake::accept(&services, &incoming)).await,
+            Err(fault) => Err(fault),
+        };
+        match accepted {
             Ok(socket) => SocketAdmission::Accepted(socket),
             Err(fault) => SocketAdmission::Refused(Box::new(trace.fault(fault))),
         }

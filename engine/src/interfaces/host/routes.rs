@@ -1,5 +1,6 @@
 //! Which part of the service answers a request.
 use bytes::Bytes;
+use futures_util::future::join_all;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::base::ids::RequestId;
@@ -11,6 +12,7 @@ use crate::interfaces::host::metrics;
 use crate::interfaces::{Document, docs, home, mcp, mounted, range, rest};
 use crate::live::{self, telephony};
 use crate::ports::{Incoming, NotWritable};
+use crate::services::Sharding;
 use crate::storage::fault::Fault;
 
 /// Answers a request with its complete body.
@@ -119,8 +121,12 @@ fn document(
 
 /// The service is up when its storage answers.
 async fn health(api: &Api) -> Response<Bytes> {
-    let probe = vec![crate::sql!("SELECT 1 AS up")];
-    match api.services().ports().database.read(probe).await {
+    let services = api.services();
+    let every = services.on_every_shard();
+    let directory = services.sharding().map(Sharding::directory);
+    let databases = every.iter().map(|one| &*one.ports().database).chain(directory);
+    let probes = databases.map(|database| database.read(vec![crate::sql!("SELECT 1 AS up")]));
+    match join_all(probes).await.into_iter().collect::<Result<Vec<_>, _>>() {
         Ok(_) => json_response(200, Bytes::from_static(br#"{"status":"ok"}"#)),
         Err(error) => {
             let response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
@@ -135,7 +141,11 @@ async fn ready(api: &Api) -> Response<Bytes> {
     let services = api.services();
     let ready = match services.stopping().has_begun() {
         true => Err(NotWritable { reason: "the service stops", detail: "the service stops".to_owned() }),
-        false => services.ports().database.takes_writes().await,
+        false => {
+            let every = services.on_every_shard();
+            let writes = every.iter().map(|one| one.ports().database.takes_writes());
+            join_all(writes).await.into_iter().collect()
+        }
     };
     match ready {
         Ok(()) => json_response(200, Bytes::from_static(br#"{"status":"ready"}"#)),

@@ -11,6 +11,7 @@ use crate::base::response::{error_response, method_not_allowed, with_incident};
 use crate::carriers::{
     Callback, Carrier, CarrierEvent, CarrierName, Check, Forged, Reply, refusal_without_account,
 };
+use crate::live::telephony::leg::Leg;
 use crate::live::telephony::token::{CallToken, Purpose};
 use crate::live::telephony::{Route, client, incoming, returned, status, transfer};
 use crate::ports::Incoming;
@@ -154,6 +155,14 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     let token =
         token.and_then(|(_, text)| CallToken::read(&services.config().secret, Purpose::Callback, text));
     let malformed = |what| Error::new(Code::InvalidParameter, format!("This callback is malformed: {what}."));
+    let home;
+    let services = match &token {
+        Some(token) => {
+            home = services.at_home_of(&token.workspace_id).await?;
+            &home
+        }
+        None => services,
+    };
     if let Some(token) = &token {
         if let Some(document) = transfer::document(services, carrier, token, &query)? {
             return Ok(document);
@@ -169,11 +178,17 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
     let mut reply = carrier.acknowledge();
     for event in events {
         match event {
-            CarrierEvent::Incoming(call) => reply = incoming::answer(services, carrier, call).await?,
+            CarrierEvent::Incoming(call) => {
+                let home = services.at_home_of_number(&call.to).await?;
+                reply = incoming::answer(&home, carrier, call).await?;
+            }
             CarrierEvent::Asked { carrier_call_id } => {
+                let services = &home_of_leg(services, provider, token.as_ref(), &carrier_call_id).await?;
                 reply = incoming::answer_placed(services, carrier, token.as_ref(), &carrier_call_id).await?;
             }
             CarrierEvent::Report(report) => {
+                let services =
+                    &home_of_leg(services, provider, token.as_ref(), &report.carrier_call_id).await?;
                 if !returned::by_report(services, carrier, token.as_ref(), &report).await? {
                     status::apply(services, provider, token.as_ref(), report).await?;
                 }
@@ -181,6 +196,25 @@ async fn answer(services: &Services, incoming: &Incoming, provider: CarrierName)
         }
     }
     Ok(reply)
+}
+
+/// With the database of the call that a callback is about. One without our token names the call by the carrier's id, which every
+/// database is asked for: the signature is verified by now.
+async fn home_of_leg(
+    services: &Services,
+    provider: CarrierName,
+    token: Option<&CallToken>,
+    carrier_call_id: &str,
+) -> Result<Services, Fault> {
+    if services.sharding().is_none() || token.is_some() {
+        return Ok(services.clone());
+    }
+    for (_, rows) in services.search(|| Leg::select_by_carrier(provider, carrier_call_id)).await? {
+        if let Some(leg) = Leg::first(Some(&rows))? {
+            return services.at_home_of(&leg.workspace_id).await;
+        }
+    }
+    Ok(services.clone())
 }
 
 /// Responds with a document, or sends a command first. If the carrier does not accept the command, the response asks it

@@ -197,7 +197,11 @@ mod tests {
             let turn = JudgeTurn { criterion: "x", only: None, turns: &[&row], vote: 0 };
             let question = request(&turn).messages[1]["content"].as_str().unwrap().to_owned();
             let told = &serde_json::from_str::<Value>(&question).unwrap()["turns"][0];
-            assert_eq!((told["refused"].is_string(), told["failed"].is_string()), (refused, failed), "{told}");
+            assert_eq!(
+                (told["refused"].is_string(), told["failed"].is_string()),
+                (refused, failed),
+                "{told}"
+            );
         }
     }
 

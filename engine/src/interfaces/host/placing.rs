@@ -1,0 +1,92 @@
+//! Which database a request is about, where there are several. Where there is one, nothing is asked.
+//!
+//! A request with an API key goes to the database of its workspace. This process remembers where a key was found; if it is not
+//! there any more, the directory is asked again, and the key is not counted as wrong. A token of ours names its workspace. A
+//! carrier's callback is placed once its signature is verified (`live/telephony/callbacks.rs`). The dashboard's people, and the
+//! workspaces that they create, are in the first database.
+use bytes::Bytes;
+use http::{Response, StatusCode};
+
+use super::routes;
+use crate::base::ids::RequestId;
+use crate::interfaces::api::Api;
+use crate::live::{self, handshake};
+use crate::operations::auth::Credential;
+use crate::ports::Incoming;
+use crate::services::Services;
+use crate::storage::fault::Fault;
+
+/// Answers a request from the database that it is about. Returns the interfaces over that database, too.
+pub(super) async fn respond(
+    api: &Api,
+    incoming: &Incoming,
+    request_id: &RequestId,
+) -> (Api, Response<Bytes>) {
+    if let Some(sharding) = api.services().sharding()
+        && let Some(hash) = key_of(api, incoming)
+        && let Some(shard) = sharding.remembered(&hash)
+    {
+        let there = api.remembering(api.services().on_shard(shard));
+        // On the heap: at worst the request is answered twice.
+        let response = Box::pin(routes::respond(&there, incoming, request_id)).await;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return (there, response);
+        }
+        sharding.forget(&hash);
+        let may_search = !api.is_throttled(incoming, api.services().now().ms());
+        let now = match api.services().find_key(sharding, &hash, may_search).await {
+            Ok(now) => now,
+            Err(fault) => return (api.clone(), fault.into_response(request_id)),
+        };
+        let Some(elsewhere) = now.filter(|now| *now != shard) else {
+            // It has not moved: it was revoked.
+            return api.wrong_where_remembered(there, response, incoming, request_id);
+        };
+        let api = api.with(api.services().on_shard(elsewhere));
+        let response = Box::pin(routes::respond(&api, incoming, request_id)).await;
+        return (api, response);
+    }
+    match placed(api, incoming).await {
+        Ok(api) => {
+            let response = routes::respond(&api, incoming, request_id).await;
+            (api, response)
+        }
+        Err(fault) => (api.clone(), fault.into_response(request_id)),
+    }
+}
+
+/// The hash of the key of a request for REST or MCP. Nothing else is about the workspace of a key.
+fn key_of(api: &Api, incoming: &Incoming) -> Option<String> {
+    let path = incoming.request.uri().path();
+    let takes_key = path == "/mcp" || api.interfaces().router.pattern(path).is_some();
+    match Credential::from_headers(incoming.request.headers()) {
+        Credential::Key { hash } if takes_key => Some(hash),
+        _ => None,
+    }
+}
+
+/// The interfaces over the database that a request is about.
+async fn placed(api: &Api, incoming: &Incoming) -> Result<Api, Fault> {
+    let services = api.services();
+    let Some(sharding) = services.sharding() else { return Ok(api.clone()) };
+    if let live::SOCKET_PATH | live::RESTART_PATH = incoming.request.uri().path() {
+        return Ok(api.with(of_socket(api, incoming).await?));
+    }
+    let Some(hash) = key_of(api, incoming) else { return Ok(api.clone()) };
+    let may_search = !api.is_throttled(incoming, services.now().ms());
+    // Nobody's key is refused by the first database.
+    let shard = services.find_key(sharding, &hash, may_search).await?;
+    Ok(api.with(services.on_shard(shard.unwrap_or(0))))
+}
+
+/// The database of the workspace that the token of a WebSocket names. What has no such token is refused by any.
+pub(super) async fn of_socket(api: &Api, incoming: &Incoming) -> Result<Services, Fault> {
+    let services = api.services();
+    if services.sharding().is_none() {
+        return Ok(services.clone());
+    }
+    match handshake::workspace_of(services, incoming.request.uri()) {
+        Some(workspace_id) => services.at_home_of(&workspace_id).await,
+        None => Ok(services.clone()),
+    }
+}

@@ -1,0 +1,201 @@
+//! Telephone numbers, which have one workspace among all shards. The directory is asked before a number is bound, and routes
+//! calls by it. Of a claim whose request died before it bound the number, nothing is left to tidy up: whoever binds the number
+//! later finds that it is not bound there, and takes the claim over.
+use super::{insert_workspace, place};
+use crate::base::error::{Code, Error};
+use crate::base::ids::{Id as _, WorkspaceId};
+use crate::base::limits::NUMBER_CLAIM_MS;
+use crate::ports::statement::{Row, Statement};
+use crate::services::{Services, Sharding};
+use crate::sql;
+use crate::storage::fault::Fault;
+
+/// `claimed_at` of a number whose binding is what counts: no time is kept for it.
+const BOUND: i64 = 0;
+
+/// The right of a workspace to bind a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Made for this request, which gives it back if it does not bind the number.
+    New,
+    /// The workspace had it before, or there is one database.
+    Held,
+}
+
+/// The 409 for a number of another workspace.
+pub(crate) fn in_use() -> Error {
+    Error::new(Code::NumberInUse, "Another workspace has bound this number. Unbind it there first.")
+}
+
+fn select(number: &str) -> Statement {
+    sql!(
+        "SELECT n.workspace_id, n.claimed_at, w.state, w.shard FROM numbers AS n
+         LEFT JOIN workspaces AS w ON w.id = n.workspace_id WHERE n.number = :number",
+        number = number
+    )
+}
+
+/// A claim of a number that nobody has, or the same workspace.
+fn claim(number: &str, workspace_id: &str, now_ms: i64) -> Statement {
+    sql!(
+        "INSERT INTO numbers (number, workspace_id, claimed_at) VALUES (:number, :workspace_id, :now)
+         ON CONFLICT (number) DO UPDATE SET claimed_at = excluded.claimed_at WHERE workspace_id = excluded.workspace_id",
+        number = number,
+        workspace_id = workspace_id,
+        now = now_ms
+    )
+}
+
+/// A claim in place of this one.
+fn take_over(
+    number: &str,
+    workspace_id: &WorkspaceId,
+    now_ms: i64,
+    before: Row<'_>,
+) -> Result<Statement, Fault> {
+    Ok(sql!(
+        "UPDATE numbers SET workspace_id = :workspace_id, claimed_at = :now
+         WHERE number = :number AND workspace_id = :before AND claimed_at = :claimed_at",
+        number = number,
+        workspace_id = workspace_id,
+        now = now_ms,
+        before = before.str("workspace_id")?,
+        claimed_at = before.integer("claimed_at")?
+    ))
+}
+
+impl Services {
+    /// Claims a number for a workspace of this database before it is bound. `is_granted`: the operator has given it to the
+    /// workspace, so that no other has it, whatever was bound before.
+    pub(crate) async fn claim_number(
+        &self,
+        number: &str,
+        workspace_id: &WorkspaceId,
+        is_granted: bool,
+        now_ms: i64,
+    ) -> Result<Claim, Fault> {
+        let Some(sharding) = self.sharding() else { return Ok(Claim::Held) };
+        let [known] = sharding.read([select(number)]).await?;
+        let ask = match known.first() {
+            Some(row) if row.str("workspace_id")? == workspace_id.as_str() => {
+                claim(number, workspace_id, now_ms)
+            }
+            Some(row) if is_granted || self.is_given_up(sharding, number, row, now_ms).await? => {
+                take_over(number, workspace_id, now_ms, row)?
+            }
+            Some(_) => return Err(in_use().into()),
+            None => match self.search_number(number).await? {
+                // Bound before there was a directory.
+                Some((shard, owner)) if owner != *workspace_id && !is_granted => {
+                    let told = [insert_workspace(&owner, sharding.name(shard)), claim(number, &owner, BOUND)];
+                    sharding.write(told).await?;
+                    return Err(in_use().into());
+                }
+                _ => claim(number, workspace_id, now_ms),
+            },
+        };
+        // A workspace of the dashboard may be unknown: nobody could tell then whether it has bound the number.
+        let ours = insert_workspace(workspace_id, self.shard().map_or("", |shard| sharding.name(shard)));
+        let [_, _, claimed] = sharding.write([ours, ask, select(number)]).await?;
+        match claimed.first() {
+            Some(row) if row.str("workspace_id")? == workspace_id.as_str() => {}
+            _ => return Err(in_use().into()),
+        }
+        if is_granted {
+            self.unbind_elsewhere(number, workspace_id).await?;
+        }
+        Ok(if known.is_empty() { Claim::New } else { Claim::Held })
+    }
+
+    /// A number that the operator has given to this workspace is not bound by another one any more. In this database, that goes
+    /// with the batch that binds it.
+    async fn unbind_elsewhere(&self, number: &str, workspace_id: &WorkspaceId) -> Result<(), Fault> {
+        let ask = || {
+            sql!(
+                "SELECT 1 AS bound FROM numbers WHERE number = :number AND workspace_id <> :workspace_id",
+                number = number,
+                workspace_id = workspace_id
+            )
+        };
+        for (shard, _) in self.search(ask).await? {
+            if Some(shard) != self.shard() {
+                let unbind = sql!(
+                    "DELETE FROM numbers WHERE number = :number AND workspace_id <> :workspace_id",
+                    number = number,
+                    workspace_id = workspace_id
+                );
+                self.on_shard(shard).write([unbind]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the workspace of a claim has not bound the number, and no request of it can still be about to.
+    async fn is_given_up(
+        &self,
+        sharding: &Sharding,
+        number: &str,
+        claim: Row<'_>,
+        now_ms: i64,
+    ) -> Result<bool, Fault> {
+        if now_ms - claim.integer("claimed_at")? < NUMBER_CLAIM_MS || claim.is_null("shard")? {
+            return Ok(false);
+        }
+        let bound = sql!(
+            "SELECT 1 AS bound FROM numbers WHERE workspace_id = :workspace_id AND number = :number",
+            workspace_id = claim.str("workspace_id")?,
+            number = number
+        );
+        let [bound] = self.on_shard(place(sharding, claim)?).read([bound]).await?;
+        Ok(bound.is_empty())
+    }
+
+    /// The number is bound: from now on its binding is what counts, and no time is kept for it. An assistant that is deleted takes
+    /// its bindings along.
+    pub(crate) async fn confirm_number(&self, number: &str, workspace_id: &WorkspaceId) {
+        let Some(sharding) = self.sharding() else { return };
+        // Without it, the number stays kept for the rest of the time.
+        let _ = sharding.write([claim(number, workspace_id, BOUND)]).await;
+    }
+
+    /// The number is not bound by the workspace any more: the next one need not wait.
+    pub(crate) async fn release_number(&self, number: &str, workspace_id: &WorkspaceId) {
+        let Some(sharding) = self.sharding() else { return };
+        let release = sql!(
+            "DELETE FROM numbers WHERE number = :number AND workspace_id = :workspace_id",
+            number = number,
+            workspace_id = workspace_id
+        );
+        // Without it, the claim is found to be given up later.
+        let _ = sharding.write([release]).await;
+    }
+
+    /// With the database of the workspace that has bound the number that is called.
+    pub(crate) async fn at_home_of_number(&self, number: &str) -> Result<Self, Fault> {
+        let Some(sharding) = self.sharding() else { return Ok(self.clone()) };
+        let [known] = sharding.read([select(number)]).await?;
+        if let Some(row) = known.first() {
+            return match row.is_null("shard")? {
+                true => self.at_home_of(&row.id("workspace_id")?).await,
+                false => Ok(self.on_shard(place(sharding, row)?)),
+            };
+        }
+        let Some((shard, owner)) = self.search_number(number).await? else { return Ok(self.clone()) };
+        let told = [insert_workspace(&owner, sharding.name(shard)), claim(number, &owner, BOUND)];
+        sharding.write(told).await?;
+        self.at_home_of(&owner).await
+    }
+
+    /// The shard and the workspace that has bound the number there; of several, one that the operator permits.
+    async fn search_number(&self, number: &str) -> Result<Option<(usize, WorkspaceId)>, Fault> {
+        let ask = || sql!("SELECT workspace_id FROM numbers WHERE number = :number", number = number);
+        let grants = self.config().carriers.grants();
+        let mut owners = Vec::new();
+        for (shard, rows) in self.search(ask).await? {
+            for row in rows.iter() {
+                owners.push((shard, row.id::<WorkspaceId>("workspace_id")?));
+            }
+        }
+        Ok(owners.into_iter().find(|(_, owner)| grants.permit(owner, number)))
+    }
+}
