@@ -109,13 +109,16 @@ fn a_spoken_question_gets_a_spoken_answer() {
     assert_eq!(times["heard_first_ms"], turn["heard_first_ms"], "{call}");
 }
 
+/// The line is as long as one of tones may be, and is interrupted early: on a busy machine the rest sounds before the cut comes.
 #[test]
 fn a_line_that_is_interrupted_is_recorded_as_it_was_heard() {
+    const GREETING: &str = "Hello, front desk of the corner shop.";
     let world = World::new();
-    let mut browser = Browser::open(&world, &tone(&world), "tone");
+    let settings = json!({"voice": "builtin/tone", "first_message": GREETING});
+    let mut browser = Browser::open(&world, &front_desk(&world, &settings), "tone");
     let id = started(&mut browser);
     let whole_ms = sidetone_engine::speech::tone::ToneEncoder::duration_ms(GREETING);
-    browser.until("half of the greeting", |browser| (browser.played_ms() > whole_ms / 2).then_some(()));
+    browser.until("a third of the greeting", |browser| (browser.played_ms() > whole_ms / 3).then_some(()));
     let heard_ms = browser.played_ms();
     browser.say(QUESTION);
     let cut = browser.expect("line_cut");
