@@ -30,6 +30,7 @@ CREATE TABLE bootstraps (
 CREATE TABLE numbers (
   number TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL,
+  -- When it was claimed, while a request is about to bind it. Else 0, or the negative of that: its binding is what counts.
   claimed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

@@ -90,6 +90,11 @@ impl Services {
         keys.insert(hash.to_owned(), workspace_id.clone());
     }
 
+    /// The key with this hash opens no workspace any more: what comes with it is nobody's.
+    pub(crate) fn key_opens_nothing(&self, hash: &str) {
+        self.inner.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(hash);
+    }
+
     /// The operator's settings.
     pub fn config(&self) -> &Config {
         &self.inner.config

@@ -187,6 +187,10 @@ impl Database for Sqlite {
         };
         Box::pin(async move { answer })
     }
+
+    fn takes_turns(&self) -> bool {
+        true
+    }
 }
 
 /// An in-memory database for tests.

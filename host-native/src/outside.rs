@@ -52,6 +52,8 @@ impl Exchange {
     /// There is no response, or no complete one.
     pub fn failed(&mut self, error: &HttpError) {
         match error {
+            // Of a webhook's response, the status counts, however its body ends.
+            _ if self.is_answered && self.party.kind == PartyKind::Webhook => {}
             HttpError::Timeout => self.over("timeout", None, None),
             HttpError::Refused => self.over("refused", None, Some("the address is not public")),
             // Only the status of these counts.
@@ -169,5 +171,18 @@ mod tests {
         let counts = ["2xx", "5xx", OK, DROPPED, "timeout", "closed"]
             .map(|result| metrics.count(&Party::model("openai"), result));
         assert_eq!(counts, [0, 1, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn of_a_webhooks_response_the_status_counts() {
+        let metrics = Arc::new(Metrics::default());
+        let party = Party::of_operator(PartyKind::Webhook, "");
+        let begin = || Exchange::begin(&metrics, &party, "POST", "https://a.example/");
+        let mut stalled = begin();
+        stalled.answered(200);
+        stalled.failed(&HttpError::Timeout);
+        drop(stalled);
+        begin().failed(&HttpError::Timeout);
+        assert_eq!([OK, "timeout"].map(|result| metrics.count(&party, result)), [1, 1]);
     }
 }

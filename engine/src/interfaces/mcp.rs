@@ -62,6 +62,11 @@ pub async fn handle(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &Re
     response
 }
 
+/// Whether the key of a request to `/mcp` is looked up: the others are answered without it.
+pub(crate) fn takes_key(api: &Api, request: &http::Request<Bytes>) -> bool {
+    *request.method() == Method::POST && allowed_origin(api, request.headers()).is_ok()
+}
+
 async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestId) -> Response<Bytes> {
     let headers = incoming.request.headers();
     let mut context = match api.context(headers, now_ms) {

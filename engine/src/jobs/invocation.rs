@@ -6,6 +6,7 @@ use crate::base::ids::{Id, JobId};
 use crate::base::limits::{HELD_RUN_MS_MAX, SHARDS_PER_TIMER_MAX, SWEEP_ROUNDS_PER_INVOCATION_MAX};
 use crate::ports::{JobQueue, Wake};
 use crate::services::Services;
+use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 
 /// Concurrent jobs. A Worker has six connections for storage and tools together, and a tool's timeout must not run
@@ -42,7 +43,12 @@ pub struct HintOf<'a> {
 #[derive(Clone, Copy)]
 enum Part {
     Sweep,
-    Jobs { queue: JobQueue, claims_max: usize },
+    /// The sweep of the directory.
+    Directory,
+    Jobs {
+        queue: JobQueue,
+        claims_max: usize,
+    },
 }
 
 /// The result of one part of an invocation.
@@ -94,9 +100,11 @@ impl Invocation {
         let (some, _) = rotated(some, turn, 1);
         let (every, _) = rotated(services.on_every_shard(), minute, 1);
         let claims_max = CLAIMS_MAX / JobQueue::ALL.len();
-        let parts = std::iter::once(Part::Sweep)
-            // Runs last: they take longest.
-            .chain(JobQueue::ALL.iter().map(|queue| Part::Jobs { queue: *queue, claims_max }));
+        let jobs = |queue: &JobQueue| Part::Jobs { queue: *queue, claims_max };
+        let (calls, others): (Vec<&JobQueue>, Vec<&JobQueue>) =
+            JobQueue::ALL.iter().partition(|queue| matches!(queue, JobQueue::Calls));
+        // Calls do not wait for the sweeps of several databases. Runs last: they take longest.
+        let parts = calls.into_iter().map(jobs).chain([Part::Sweep]).chain(others.into_iter().map(jobs));
         let parts = parts.flat_map(|part| {
             let databases = match part {
                 Part::Jobs { queue: JobQueue::Calls, .. } => &every,
@@ -104,35 +112,32 @@ impl Invocation {
             };
             databases.iter().map(move |services| (services.clone(), part))
         });
-        Self { owner: owner.to_owned(), parts: parts.collect(), began_ms: None }
+        let directory = services.sharding().map(|_| (services.clone(), Part::Directory));
+        Self { owner: owner.to_owned(), parts: parts.chain(directory).collect(), began_ms: None }
     }
 
     /// Runs the next part. A host that collects hints sends them after each part, because a part can take long.
     pub async fn next(&mut self) -> Option<Report> {
         let (services, part) = self.parts.pop_front()?;
+        if services.sharding().is_some() && self.began_ms.is_none() {
+            self.began_ms = Some(services.ports().clock.now_ms());
+        }
+        let swept = |failure: Option<Fault>| Report {
+            incidents: failure.iter().map(sweep_failed).collect(),
+            retry_hints: false,
+        };
         Some(match part {
-            Part::Sweep => {
-                let failure = services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1;
-                // The directory is swept together with the first database.
-                let directory = match services.shard() {
-                    Some(0) => services.sweep_directory().await.err(),
-                    _ => None,
-                };
-                let incidents = failure.iter().chain(&directory).map(sweep_failed).collect();
-                Report { incidents, retry_hints: false }
-            }
+            Part::Sweep => swept(services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1),
+            Part::Directory => swept(services.sweep_directory(SWEEP_ROUNDS_PER_INVOCATION_MAX).await.err()),
             Part::Jobs { queue, claims_max } => self.run(&services, queue, claims_max).await,
         })
     }
 
-    async fn run(&mut self, services: &Services, queue: JobQueue, claims_max: usize) -> Report {
+    async fn run(&self, services: &Services, queue: JobQueue, claims_max: usize) -> Report {
         let kinds = JobKind::of_queue(queue);
         let mut report = Report::default();
         let clock = &services.ports().clock;
-        let began_ms = match services.sharding() {
-            Some(_) => *self.began_ms.get_or_insert_with(|| clock.now_ms()),
-            None => clock.now_ms(),
-        };
+        let began_ms = self.began_ms.unwrap_or_else(|| clock.now_ms());
         if clock.now_ms() - began_ms > CLAIMING_MS_MAX {
             // Another invocation begins with this part.
             let wake = Wake { queue, job_id: JobId::from_stored("next"), at_ms: clock.now_ms() };

@@ -42,10 +42,15 @@ impl Services {
         failed.map_or(Ok(round), Err)
     }
 
-    /// Deletes what the directory keeps for a time only.
-    pub(crate) async fn sweep_directory(&self) -> Result<(), Fault> {
-        if let Some(sharding) = self.sharding() {
-            sharding.write([delete_expired("carrier_tokens", "provider, id", self.now().ms())]).await?;
+    /// Deletes what the directory keeps for a time only, in at most so many rounds.
+    pub(crate) async fn sweep_directory(&self, rounds: usize) -> Result<(), Fault> {
+        let Some(sharding) = self.sharding() else { return Ok(()) };
+        for _ in 0..rounds {
+            let delete = delete_expired("carrier_tokens", "provider, id", self.now().ms());
+            let [gone] = sharding.write([delete]).await?;
+            if is_empty(&gone) {
+                break;
+            }
         }
         Ok(())
     }

@@ -48,21 +48,29 @@ pub(crate) fn key_last_four(headers: &HeaderMap) -> Option<[u8; 4]> {
 }
 
 /// Who shares a budget with a key: its workspace, or the key itself if it would open one on its first use. `None`: the key
-/// opens nothing, or that cannot be read.
+/// opens nothing, or that cannot be read. It is looked up each time: a key that was revoked a moment ago takes nothing of its
+/// workspace's, whose bodies would be refused.
 pub(crate) async fn holder(services: &Services, hash: &str) -> Option<String> {
-    if let Some(workspace_id) = services.workspace_of_key(hash) {
-        return Some(workspace_id.to_string());
+    let find = sql!(
+        "SELECT workspace_id, revoked_at IS NOT NULL AS is_revoked FROM api_keys WHERE hash = :hash",
+        hash = hash
+    );
+    let [found] = services.read([find]).await.ok()?;
+    let Some(row) = found.first() else {
+        return services.config().bootstrap_hashes.iter().any(|known| known == hash).then(|| hash.to_owned());
+    };
+    match row.flag("is_revoked") {
+        Ok(false) => row.text("workspace_id").ok(),
+        Ok(true) | Err(_) => None,
     }
+}
+
+/// The workspace that a key opens, looked up. `None`: it opens none, or that cannot be read.
+pub(crate) async fn workspace_of(services: &Services, hash: &str) -> Option<WorkspaceId> {
     let find =
         sql!("SELECT workspace_id FROM api_keys WHERE hash = :hash AND revoked_at IS NULL", hash = hash);
-    let found = services.read([find]).await.ok();
-    if let Some(workspace_id) =
-        found.and_then(|[found]| found.first()?.id::<WorkspaceId>("workspace_id").ok())
-    {
-        services.key_opens(hash, &workspace_id);
-        return Some(workspace_id.to_string());
-    }
-    services.config().bootstrap_hashes.iter().any(|known| known == hash).then(|| hash.to_owned())
+    let [found] = services.read([find]).await.ok()?;
+    found.first()?.id("workspace_id").ok()
 }
 
 /// The 401 for a request without a key.

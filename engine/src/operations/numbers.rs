@@ -15,9 +15,10 @@ use crate::operations::context::Context;
 use crate::operations::listing::{self, Key, List, Part};
 use crate::operations::operation::{Effects, Input, Operation, Output};
 use crate::operations::resource;
+use crate::ports::DatabaseError;
 use crate::ports::statement::Row;
 use crate::sql;
-use crate::storage::directory::{self, Claim};
+use crate::storage::directory;
 use crate::storage::fault::Fault;
 
 /// `GET /numbers`
@@ -191,23 +192,22 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     );
     // The update applies only within the workspace: when another one has bound the number meanwhile, the guard undoes
     // the batch.
-    let guard = sql!(
-        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
-         (SELECT 1 FROM numbers WHERE workspace_id = :ws AND number = :number)",
-        number = number.as_str()
-    );
+    let guard = || {
+        sql!(
+            "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS
+             (SELECT 1 FROM numbers WHERE workspace_id = :ws AND number = :number)",
+            number = number.as_str()
+        )
+    };
     let next =
         Number { number: number.as_str().to_owned(), draft, created_at, updated_at: now, last_callback_at };
     // Another database may have the number.
     let (services, workspace_id) = (context.services.clone(), context.workspace_id()?.clone());
     let claim = match is_new {
-        true => {
-            let is_granted = grants.are_set();
-            services.claim_number(number.as_str(), &workspace_id, is_granted, context.now_ms).await?
-        }
-        false => Claim::Held,
+        true => services.claim_number(number.as_str(), &workspace_id, grants.are_set()).await?,
+        false => None,
     };
-    let mut statements = vec![upsert, guard];
+    let mut statements = vec![upsert, guard()];
     if !is_given {
         // It keeps what it has now, not what it had when it was read: otherwise the operation starts over.
         let is_as_read = sql!(
@@ -220,6 +220,9 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     }
     if is_new {
         statements.insert(0, checks::room("numbers", "", limits::NUMBERS_MAX));
+    } else {
+        // Unbound meanwhile, it may be bound in another database by now: the operation starts over, and claims it.
+        statements.insert(0, guard());
     }
     if is_taken_over {
         let release = sql!(
@@ -229,10 +232,14 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         statements.insert(0, release);
     }
     let committed = context.commit(statements, Output::ok(&next)?).await;
-    match &committed {
-        Ok(_) if is_new => services.confirm_number(number.as_str(), &workspace_id).await,
-        Err(Fault::Refused(_) | Fault::Stale) if claim == Claim::New => {
-            services.release_number(number.as_str(), &workspace_id).await;
+    match (&committed, claim) {
+        (Ok(_), Some(claim)) => services.confirm_number(number.as_str(), &workspace_id, claim).await,
+        // Nothing was bound. After any other fault, it may have been.
+        (
+            Err(Fault::Refused(_) | Fault::Stale | Fault::Storage(DatabaseError::Constraint(_))),
+            Some(claim),
+        ) => {
+            services.release_number(number.as_str(), &workspace_id, claim).await;
         }
         _ => {}
     }
@@ -254,6 +261,6 @@ async fn unbind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
         number = number.as_str()
     );
     let output = resource::write_one(context, vec![delete], NOUN).await?;
-    context.services.release_number(number.as_str(), context.workspace_id()?).await;
+    context.services.forget_number(number.as_str(), context.workspace_id()?, context.now_ms).await;
     Ok(output)
 }

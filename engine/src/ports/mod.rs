@@ -94,6 +94,11 @@ pub trait Database: Port {
             })
         })
     }
+    /// Whether those for whom batches are ([`statement::asker`]) take turns. Then the workspace of a key that is not known yet is
+    /// looked up before its first batch.
+    fn takes_turns(&self) -> bool {
+        false
+    }
     /// How large it is. Asked only where there are several, before a new workspace is given one.
     fn bytes(&self) -> BoxFuture<'_, Result<u64, DatabaseError>> {
         Box::pin(async {

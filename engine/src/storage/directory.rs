@@ -4,12 +4,12 @@ mod keys;
 mod numbers;
 mod placing;
 
-pub(crate) use numbers::{Claim, in_use};
+pub(crate) use numbers::in_use;
 
 use crate::base::error::Error;
 use crate::base::ids::WorkspaceId;
-use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows, Statement};
+use crate::ports::{DatabaseError, NotWritable};
 use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
@@ -87,6 +87,16 @@ impl Services {
             }
         }
         Ok(found)
+    }
+
+    /// Whether the directory, if there is one, takes writes: numbers are bound with it, and some callbacks need it.
+    pub(crate) async fn directory_takes_writes(&self) -> Result<(), NotWritable> {
+        let Some(sharding) = self.sharding() else { return Ok(()) };
+        let nothing = sql!("DELETE FROM bootstraps WHERE hash = ''");
+        sharding.write([nothing]).await.map(drop).map_err(|error| NotWritable {
+            reason: "the directory does not answer",
+            detail: format!("{error:?}"),
+        })
     }
 
     /// Writes what belongs to no workspace and is asked before one is known: into the directory, or the only database.

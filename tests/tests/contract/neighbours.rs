@@ -1,14 +1,21 @@
-//! What one workspace does is not felt by another: places of job queues, and the sweep.
-use std::sync::Arc;
+//! What one workspace does is not felt by another: places of job queues, the sweep, turns at the database, memory for bodies.
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
+use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
+use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::base::ids::WorkspaceId;
-use sidetone_engine::base::limits::{EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, RUNS_AT_ONCE};
+use sidetone_engine::base::limits::{
+    BODY_BYTES_MAX, DELIVERIES_AT_ONCE, EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, RUNS_AT_ONCE,
+    UNKNOWN_BODIES_BYTES_MAX,
+};
+use sidetone_engine::engine::{Admission, PendingRequest, Room};
 use sidetone_engine::jobs::{ClaimedJob, QueueWorker, Step};
-use sidetone_engine::ports::JobQueue;
-use sidetone_engine::ports::statement::Statement;
+use sidetone_engine::ports::statement::{Rows, Statement, asker};
+use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, HttpError, JobQueue};
 use sidetone_engine::sql;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Created, World};
@@ -182,6 +189,127 @@ fn hanging_receivers_of_a_workspace_leave_places_for_others() {
     let read = vec![leased.in_workspace(&b.workspace_id())];
     let rows = block_on(a.sandbox().unwrap().services().ports().database.read(read)).unwrap();
     assert_eq!(rows[0].first().unwrap().integer("held").unwrap(), 1, "B's is among them");
+}
+
+/// A 200 counts although its body never ends, but its job makes room for others after one round, as if nothing had come.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the steps of a worker")]
+fn a_receiver_whose_bodies_never_end_has_one_round_at_a_time() {
+    let world = in_one_database();
+    let sandbox = world.sandbox().unwrap();
+    let webhook = world.webhook();
+    for _ in 0..2 * DELIVERIES_AT_ONCE {
+        world.create(&format!("/webhooks/{}/test", webhook.id), json!({}));
+        let body = [Ok(Bytes::from_static(b"ok")), Err(HttpError::Timeout)];
+        sandbox.answer_http_chunks(200, &[], body);
+    }
+    let [_, mut deliveries, _] = workers(&world);
+    let jobs = block_on(deliveries.step(0)).jobs;
+    sandbox.sent_http();
+    run_all(jobs);
+    assert_eq!(sandbox.sent_http().len(), DELIVERIES_AT_ONCE);
+    let count = sql!("SELECT COUNT(*) AS delivered FROM deliveries WHERE status = 'delivered'");
+    let rows = block_on(sandbox.services().ports().database.read(vec![count])).unwrap();
+    let delivered = rows[0].first().unwrap().integer("delivered").unwrap();
+    assert_eq!(delivered, i64::try_from(DELIVERIES_AT_ONCE).unwrap());
+}
+
+/// A database whose batches take turns; it notes for whom they are.
+struct TakesTurns {
+    memory: Memory,
+    askers: Mutex<Vec<String>>,
+}
+
+impl TakesTurns {
+    fn note(&self, batch: &[Statement]) {
+        self.askers.lock().unwrap().extend(asker(batch).map(str::to_owned));
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.askers.lock().unwrap())
+    }
+}
+
+impl Database for TakesTurns {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.note(&batch);
+        self.memory.read(batch)
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.note(&batch);
+        self.memory.write(batch)
+    }
+
+    fn takes_turns(&self) -> bool {
+        true
+    }
+}
+
+/// A workspace may have a thousand keys. Each is the workspace from its first batch on, and until it is revoked.
+#[test]
+fn a_key_is_no_neighbour_of_its_own() {
+    let database = Arc::new(TakesTurns { memory: memory(), askers: Mutex::default() });
+    let world = World::over(database.clone());
+    let workspace = world.workspace_id().to_string();
+    let is_of_workspace =
+        |askers: &[String]| !askers.is_empty() && askers.iter().all(|one| *one == workspace);
+    let [reading, writing] = [world.api_key(), world.api_key()];
+    let with = |made: &Created| world.with_key(made["key"].as_str().unwrap());
+    database.take();
+    with(&reading).get("/calls?search=word").ok();
+    let askers = database.take();
+    assert!(is_of_workspace(&askers), "{askers:?}");
+    with(&writing).assistant();
+    let askers = database.take();
+    assert!(is_of_workspace(&askers), "{askers:?}");
+    world.delete(format!("/keys/{}", reading.id)).empty();
+    with(&reading).get("/assistants").refused("unauthorized");
+    database.take();
+    with(&reading).get("/calls?search=word").refused("unauthorized");
+    let askers = database.take();
+    assert!(!askers.contains(&workspace), "a revoked key takes no turn of its workspace's: {askers:?}");
+}
+
+/// A request with this key, of which the head has arrived.
+fn with_body(world: &World, key: &str) -> PendingRequest {
+    let head = http::Request::post("/assistants").header("authorization", format!("Bearer {key}"));
+    let (head, ()) = head.body(()).unwrap().into_parts();
+    match world.sandbox().unwrap().engine().begin(head, None, None::<()>) {
+        Admission::ReadBody(pending) => pending,
+        Admission::Respond(_) | Admission::Socket(..) => panic!("its body is not read"),
+    }
+}
+
+/// As many large bodies as somebody with this key has room for.
+fn bodies(world: &World, key: &str) -> Vec<PendingRequest> {
+    let has_room = |body: &mut PendingRequest| block_on(body.room_for(BODY_BYTES_MAX)) == Room::Taken;
+    std::iter::repeat_with(|| with_body(world, key))
+        .map_while(|mut body| has_room(&mut body).then_some(body))
+        .collect()
+}
+
+/// Whoever has a key that was revoked takes nothing of its former workspace's, and has no share of their own.
+#[test]
+fn bodies_with_a_revoked_key_are_a_strangers() {
+    let bootstrap = ApiKey::from_bytes([17; 32]).as_str().to_owned();
+    let world = World::over_with(Arc::new(memory()), &[("SIDETONE_BOOTSTRAP_KEYS", &bootstrap)]);
+    let strangers = usize::try_from(UNKNOWN_BODIES_BYTES_MAX).unwrap() / BODY_BYTES_MAX;
+    let made = world.api_key();
+    let revoked = made["key"].as_str().unwrap();
+    world.with_key(revoked).get("/assistants").ok();
+    assert!(bodies(&world, revoked).len() > strangers, "as long as it is good");
+    world.delete(format!("/keys/{}", made.id)).empty();
+    let held = bodies(&world, revoked);
+    assert!(held.len() <= strangers, "{}", held.len());
+    assert!(bodies(&world, world.key()).len() > strangers);
+    drop(held);
+
+    let first = world.with_key(&bootstrap);
+    assert!(bodies(&world, &bootstrap).len() > strangers, "it would open a workspace");
+    let listed = first.get("/keys").ok();
+    first.delete(format!("/keys/{}", listed.ids()[0])).empty();
+    assert!(bodies(&world, &bootstrap).len() <= strangers);
 }
 
 /// Rows of an age that the sweep removes, `count` of each kind.

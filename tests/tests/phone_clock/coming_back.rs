@@ -176,9 +176,10 @@ fn what_a_carrier_says_after_the_call_changes_only_the_line() {
     let caller = Caller::new();
     caller.asks();
     caller.wait(PHONE_TRANSFER_RING_MS + 1_000);
+    let cost = caller.cost();
     // The answer ends the line.
     assert_eq!(caller.other_ends(EndKind::Busy), Instruction::HangUp);
-    assert_eq!(caller.reserved(), 0);
+    assert_eq!((caller.reserved(), caller.cost()), (0, cost), "a line that nobody took has no price");
     caller.other_answers();
     caller.expect(&json!({"status": "ended", "ended_reason": "transferred", "fault": "none"}));
     assert_eq!(caller.reserved(), 0);

@@ -7,10 +7,12 @@ use serde_json::json;
 use sidetone::Sandbox;
 use sidetone::database::Memory;
 use sidetone::sandbox::{Reply, block_on, memory};
+use sidetone_engine::base::limits::NUMBERS_MAX;
 use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::ports::{Database, Shard, Shards};
 use sidetone_engine::sql;
 use sidetone_tests::counted::{Counted, Trips};
+use sidetone_tests::meanwhile::Meanwhile;
 use sidetone_tests::process::bootstrap_key;
 
 const BOOTSTRAPS: u32 = 6;
@@ -274,6 +276,68 @@ fn wrong_keys_stop_costing_a_search() {
     service.take();
     assert_eq!(send(&isolate, &wrong(11), Method::GET, "/nowhere", None).status, 404);
     assert_eq!(total(&service.take()), 0);
+}
+
+/// What is refused for its method or its origin is not counted as a wrong key.
+#[test]
+fn a_key_that_nobody_looks_at_costs_no_search() {
+    let service = Service::new();
+    let isolate = service.isolate();
+    let wrong = |n: u32| bootstrap_key(1_000 + n);
+    for n in 0..20 {
+        assert_eq!(send(&isolate, &wrong(n), Method::PUT, "/assistants", None).status, 405);
+        assert_eq!(send(&isolate, &wrong(n), Method::GET, "/mcp", None).status, 405);
+        let elsewhere = http::Request::builder().method(Method::POST).uri("/mcp");
+        let elsewhere = elsewhere.header("origin", "https://elsewhere.example");
+        let elsewhere = elsewhere.header("authorization", format!("Bearer {}", wrong(n)));
+        assert_eq!(isolate.send(elsewhere.body(Bytes::new()).unwrap()).status, 403);
+    }
+    assert_eq!(total(&service.take()), 0);
+}
+
+#[test]
+fn a_workspace_at_its_limit_keeps_no_number_from_others() {
+    const NUMBER: &str = "+14155550123";
+    let service = Service::new();
+    let isolate = service.isolate();
+    let (one, other) = (isolate.create_workspace("one"), isolate.create_workspace("other"));
+    let id = assistant(&isolate, &one);
+    for shard in &service.shards {
+        let fill = sql!(
+            "INSERT INTO numbers (number, workspace_id, assistant_id, provider, created_at, updated_at)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :most)
+             SELECT '+1999' || (1000000 + i), a.workspace_id, a.id, 'twilio', 0, 0 FROM n, assistants AS a WHERE a.id = :id",
+            most = NUMBERS_MAX,
+            id = &id
+        );
+        write(shard, fill);
+    }
+    assert_eq!(bind_to(&isolate, &one, &id, NUMBER), 409, "the limit");
+    assert_eq!(bind(&isolate, &other, NUMBER), 200, "at once");
+}
+
+#[test]
+fn a_binding_that_was_undone_meanwhile_is_claimed_anew() {
+    const NUMBER: &str = "+14155550123";
+    let directory = Arc::new(Memory::directory().unwrap());
+    let shards: Vec<Arc<Meanwhile>> = (0..2).map(|_| Arc::default()).collect();
+    let all = named(shards.iter().map(|shard| shard.clone() as Arc<dyn Database>));
+    let isolate = with_bootstrap_keys(Shards { directory: directory.clone(), all });
+    let (one, other) = (isolate.key().to_owned(), isolate.create_workspace("other"));
+    let [first, second] = [assistant(&isolate, &one), assistant(&isolate, &one)];
+    assert_eq!(bind_to(&isolate, &one, &first, NUMBER), 200);
+    // Between the read and the write of a change it is unbound, and claimed by somebody else.
+    for shard in &shards {
+        shard.before("INSERT INTO numbers", vec![sql!("DELETE FROM numbers")]);
+    }
+    let claim = sql!(
+        "UPDATE numbers SET claimed_at = :now, workspace_id = (SELECT workspace_id FROM keys WHERE hash = :hash)",
+        now = isolate.services().now(),
+        hash = crate::cluster::hash(&other)
+    );
+    block_on(directory.write(vec![claim])).unwrap();
+    assert_eq!(bind_to(&isolate, &one, &second, NUMBER), 409);
+    assert_eq!(send(&isolate, &one, Method::GET, &format!("/numbers/{NUMBER}"), None).status, 404);
 }
 
 #[test]

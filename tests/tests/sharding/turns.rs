@@ -123,6 +123,29 @@ fn each_of_many_databases_has_its_turn_and_calls_wait_for_none() {
     assert_eq!(get(&isolate, &keys[MANY - 1]).status, 200);
 }
 
+/// As much as of one database, whichever databases have their turn.
+#[test]
+fn the_directory_is_swept_every_minute() {
+    let shards = memory_shards(MANY);
+    let directory = shards.directory.clone();
+    let isolate = with_bootstrap_keys(shards);
+    let count = || {
+        let rows = block_on(directory.read(vec![sql!("SELECT COUNT(*) AS n FROM carrier_tokens")])).unwrap();
+        rows[0].first().unwrap().integer("n").unwrap()
+    };
+    for _ in 0..MANY.div_ceil(4) {
+        let expired = sql!(
+            "INSERT INTO carrier_tokens (provider, id, request, expires_at)
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+             SELECT 'vonage', 'token ' || i, '', 0 FROM n"
+        );
+        block_on(directory.write(vec![expired])).unwrap();
+        run(isolate.engine().scheduled_jobs("edge"));
+        assert_eq!(count(), 0);
+        isolate.advance(MINUTE_MS);
+    }
+}
+
 /// The database in which jobs are looked for first has most of the time.
 #[test]
 fn which_database_is_first_changes() {

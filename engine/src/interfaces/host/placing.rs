@@ -7,9 +7,11 @@
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
+use super::log_record::Answered;
 use super::routes;
 use crate::base::ids::RequestId;
 use crate::interfaces::api::Api;
+use crate::interfaces::mcp;
 use crate::live::{self, handshake};
 use crate::operations::auth::Credential;
 use crate::ports::Incoming;
@@ -29,7 +31,10 @@ pub(super) async fn respond(
         let there = api.remembering(api.services().on_shard(shard));
         // On the heap: at worst the request is answered twice.
         let response = Box::pin(routes::respond(&there, incoming, request_id)).await;
-        if response.status() != StatusCode::UNAUTHORIZED {
+        let has_written =
+            response.extensions().get::<Answered>().is_some_and(|answered| answered.has_written);
+        // What has changed something, before its key was revoked or moved, is not done again elsewhere.
+        if response.status() != StatusCode::UNAUTHORIZED || has_written {
             return (there, response);
         }
         sharding.forget(&hash);
@@ -55,10 +60,14 @@ pub(super) async fn respond(
     }
 }
 
-/// The hash of the key of a request for REST or MCP. Nothing else is about the workspace of a key.
+/// The hash of the key of a request in which REST or MCP looks the key up. Nothing else is about the workspace of a key; and a
+/// wrong one in a request that is refused before, for its method or its origin, is not counted, so it must cost no search.
 fn key_of(api: &Api, incoming: &Incoming) -> Option<String> {
-    let path = incoming.request.uri().path();
-    let takes_key = path == "/mcp" || api.interfaces().router.pattern(path).is_some();
+    let request = &incoming.request;
+    let takes_key = match request.uri().path() {
+        "/mcp" => mcp::takes_key(api, request),
+        path => api.interfaces().router.find(request.method(), path).is_ok(),
+    };
     match Credential::from_headers(incoming.request.headers()) {
         Credential::Key { hash } if takes_key => Some(hash),
         _ => None,

@@ -144,7 +144,10 @@ async fn ready(api: &Api) -> Response<Bytes> {
         false => {
             let every = services.on_every_shard();
             let writes = every.iter().map(|one| one.ports().database.takes_writes());
-            join_all(writes).await.into_iter().collect()
+            match join_all(writes).await.into_iter().collect::<Result<(), NotWritable>>() {
+                Ok(()) => services.directory_takes_writes().await,
+                refused => refused,
+            }
         }
     };
     match ready {

@@ -26,7 +26,7 @@ pub struct Outcome {
     pub last_response: Option<String>,
     /// How long after its event the receiver has got it, for the first time.
     pub lag_ms: Option<i64>,
-    /// The receiver did not respond within the deadline.
+    /// The receiver did not respond within the deadline, or not to the end.
     pub timed_out: bool,
     /// The receiver answered 410: it wants no more events.
     pub gone: bool,
@@ -35,12 +35,11 @@ pub struct Outcome {
 /// Sends the event once. The target is checked at each attempt: its name may resolve to another address, and the rules
 /// may have become stricter since the webhook was created.
 pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> Outcome {
-    let answer = match request(services, receiver, due) {
+    let (answer, timed_out) = match request(services, receiver, due) {
         Ok(request) => answered(services, request).await,
-        Err(_) => Err(HttpError::Refused),
+        Err(_) => (Err(HttpError::Refused), false),
     };
     let now = services.now();
-    let timed_out = answer == Err(HttpError::Timeout);
     match answer {
         Ok(reply) if (200..300).contains(&reply.status) => Outcome {
             status: "delivered",
@@ -48,6 +47,7 @@ pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDeliver
             last_status: Some(reply.status),
             last_response: kept(&reply.body),
             lag_ms: due.waits_since.map(|event| (now.ms() - event.ms()).max(0)),
+            timed_out,
             ..blank(due)
         },
         Ok(reply) if reply.status == 410 => Outcome {
@@ -56,6 +56,7 @@ pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDeliver
             last_status: Some(reply.status),
             last_error: Some("The receiver answered HTTP 410: the webhook is disabled.".to_owned()),
             last_response: kept(&reply.body),
+            timed_out,
             gone: true,
             ..blank(due)
         },
@@ -63,20 +64,30 @@ pub async fn send(services: &Services, receiver: &Receiver, due: &PendingDeliver
     }
 }
 
-/// The status counts, however long the body is, and however it ends.
-async fn answered(services: &Services, request: HttpRequest) -> Result<HttpReply, HttpError> {
+/// The status counts, however long the body is, and however it ends; and whether the time was over before that.
+async fn answered(services: &Services, request: HttpRequest) -> (Result<HttpReply, HttpError>, bool) {
     let mut stream = match services.ports().http.open(request).await {
         Ok(stream) => stream,
-        Err(HttpError::TooLarge(reply)) => return Ok(reply),
-        Err(error) => return Err(error),
+        Err(HttpError::TooLarge(reply)) => return (Ok(reply), false),
+        Err(error) => {
+            let timed_out = error == HttpError::Timeout;
+            return (Err(error), timed_out);
+        }
     };
-    let mut body = BytesMut::new();
+    let (mut body, mut timed_out) = (BytesMut::new(), false);
     while body.len() < DELIVERY_RESPONSE_KEPT_BYTES_MAX
-        && let Some(Ok(piece)) = stream.next().await
+        && let Some(piece) = stream.next().await
     {
-        body.extend_from_slice(&piece);
+        match piece {
+            Ok(piece) => body.extend_from_slice(&piece),
+            Err(error) => {
+                timed_out = error == HttpError::Timeout;
+                break;
+            }
+        }
     }
-    Ok(HttpReply { status: stream.status, headers: std::mem::take(&mut stream.headers), body: body.freeze() })
+    let (status, headers) = (stream.status, std::mem::take(&mut stream.headers));
+    (Ok(HttpReply { status, headers, body: body.freeze() }), timed_out)
 }
 
 fn failed(

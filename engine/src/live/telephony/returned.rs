@@ -48,6 +48,10 @@ async fn go_on(
         let is_told = leg.facts.end.is_some() || leg.facts.returns + 1 != visit;
         if ended.carrier_call_id.is_some() && leg.line.is_some() && !is_told {
             let (now, before, mut batch) = (services.now(), leg.clone(), Batch::default());
+            if ended.untaken.is_some() {
+                // There was no second line, which would have a price.
+                leg.facts.handed_over_ms = None;
+            }
             caller_hung_up(&mut leg, now);
             late_price::store(services, &before, leg, call.first(), now, &mut batch)?;
             batch.write(services).await?;

@@ -10,16 +10,17 @@ use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// `claimed_at` of a number whose binding is what counts: no time is kept for it.
+/// `claimed_at` of a binding that was found. Any that is not positive says that the binding is what counts: no time is kept for
+/// it. Of one that was claimed, it is the negative of when, so that no two are the same.
 const BOUND: i64 = 0;
 
 /// The right of a workspace to bind a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claim {
-    /// Made for this request, which gives it back if it does not bind the number.
-    New,
-    /// The workspace had it before, or there is one database.
-    Held,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    /// Different from that of every other claim of the workspace.
+    claimed_at: i64,
+    /// Whether no other request of the workspace may be about to bind the number. Only then it may be given back.
+    is_only: bool,
 }
 
 /// The 409 for a number of another workspace.
@@ -35,76 +36,92 @@ fn select(number: &str) -> Statement {
     )
 }
 
-/// A claim of a number that nobody has, or the same workspace.
+/// A claim of a number that nobody has, or the same workspace. It differs from what the workspace had before.
 fn claim(number: &str, workspace_id: &str, now_ms: i64) -> Statement {
     sql!(
         "INSERT INTO numbers (number, workspace_id, claimed_at) VALUES (:number, :workspace_id, :now)
-         ON CONFLICT (number) DO UPDATE SET claimed_at = excluded.claimed_at WHERE workspace_id = excluded.workspace_id",
+         ON CONFLICT (number) DO UPDATE SET claimed_at = MAX(excluded.claimed_at, ABS(claimed_at) + 1)
+         WHERE workspace_id = excluded.workspace_id",
         number = number,
         workspace_id = workspace_id,
         now = now_ms
     )
 }
 
-/// A claim in place of this one.
-fn take_over(
-    number: &str,
-    workspace_id: &WorkspaceId,
-    now_ms: i64,
-    before: Row<'_>,
-) -> Result<Statement, Fault> {
+/// Remembers a binding that was found on a shard, unless the directory knows the number by now.
+fn found(number: &str, workspace_id: &str) -> Statement {
+    sql!(
+        "INSERT INTO numbers (number, workspace_id, claimed_at) VALUES (:number, :workspace_id, :bound)
+         ON CONFLICT (number) DO NOTHING",
+        number = number,
+        workspace_id = workspace_id,
+        bound = BOUND
+    )
+}
+
+/// Gives the workspace what another one had, if it still has it so; its own claim follows.
+fn take_over(number: &str, workspace_id: &WorkspaceId, before: Row<'_>) -> Result<Statement, Fault> {
     Ok(sql!(
-        "UPDATE numbers SET workspace_id = :workspace_id, claimed_at = :now
+        "UPDATE numbers SET workspace_id = :workspace_id, claimed_at = :bound
          WHERE number = :number AND workspace_id = :before AND claimed_at = :claimed_at",
         number = number,
         workspace_id = workspace_id,
-        now = now_ms,
+        bound = BOUND,
         before = before.str("workspace_id")?,
         claimed_at = before.integer("claimed_at")?
     ))
 }
 
 impl Services {
-    /// Claims a number for a workspace of this database before it is bound. `is_granted`: the operator has given it to the
-    /// workspace, so that no other has it, whatever was bound before.
+    /// Claims a number for a workspace of this database before it is bound; `None`: there is one database. `is_granted`: the
+    /// operator has given it to the workspace, so that no other has it, whatever was bound before.
     pub(crate) async fn claim_number(
         &self,
         number: &str,
         workspace_id: &WorkspaceId,
         is_granted: bool,
-        now_ms: i64,
-    ) -> Result<Claim, Fault> {
-        let Some(sharding) = self.sharding() else { return Ok(Claim::Held) };
+    ) -> Result<Option<Claim>, Fault> {
+        let Some(sharding) = self.sharding() else { return Ok(None) };
         let [known] = sharding.read([select(number)]).await?;
-        let ask = match known.first() {
-            Some(row) if row.str("workspace_id")? == workspace_id.as_str() => {
-                claim(number, workspace_id, now_ms)
-            }
-            Some(row) if is_granted || self.is_given_up(sharding, number, row, now_ms).await? => {
-                take_over(number, workspace_id, now_ms, row)?
+        let take_over = match known.first() {
+            Some(row) if row.str("workspace_id")? == workspace_id.as_str() => None,
+            Some(row) if is_granted || self.is_given_up(sharding, number, row).await? => {
+                Some(take_over(number, workspace_id, row)?)
             }
             Some(_) => return Err(in_use().into()),
             None => match self.search_number(number).await? {
                 // Bound before there was a directory.
                 Some((shard, owner)) if owner != *workspace_id && !is_granted => {
-                    let told = [insert_workspace(&owner, sharding.name(shard)), claim(number, &owner, BOUND)];
+                    let told = [insert_workspace(&owner, sharding.name(shard)), found(number, &owner)];
                     sharding.write(told).await?;
                     return Err(in_use().into());
                 }
-                _ => claim(number, workspace_id, now_ms),
+                _ => None,
             },
         };
         // A workspace of the dashboard may be unknown: nobody could tell then whether it has bound the number.
         let ours = insert_workspace(workspace_id, self.shard().map_or("", |shard| sharding.name(shard)));
-        let [_, _, claimed] = sharding.write([ours, ask, select(number)]).await?;
-        match claimed.first() {
-            Some(row) if row.str("workspace_id")? == workspace_id.as_str() => {}
+        let take_over = take_over.unwrap_or_else(|| select(number));
+        // Not when the request began: a message of a batch may come minutes later.
+        let now_ms = self.now().ms();
+        let claim = claim(number, workspace_id, now_ms);
+        let [_, before, _, _, claimed] =
+            sharding.write([ours, select(number), take_over, claim, select(number)]).await?;
+        let is_ours = |row: &Row<'_>| Ok::<_, Fault>(row.str("workspace_id")? == workspace_id.as_str());
+        let claim = match claimed.first() {
+            Some(row) if is_ours(&row)? => {
+                let is_only = match before.first() {
+                    Some(row) if is_ours(&row)? => now_ms - row.integer("claimed_at")? >= NUMBER_CLAIM_MS,
+                    _ => true,
+                };
+                Claim { claimed_at: row.integer("claimed_at")?, is_only }
+            }
             _ => return Err(in_use().into()),
-        }
+        };
         if is_granted {
             self.unbind_elsewhere(number, workspace_id).await?;
         }
-        Ok(if known.is_empty() { Claim::New } else { Claim::Held })
+        Ok(Some(claim))
     }
 
     /// A number that the operator has given to this workspace is not bound by another one any more. In this database, that goes
@@ -131,14 +148,9 @@ impl Services {
     }
 
     /// Whether the workspace of a claim has not bound the number, and no request of it can still be about to.
-    async fn is_given_up(
-        &self,
-        sharding: &Sharding,
-        number: &str,
-        claim: Row<'_>,
-        now_ms: i64,
-    ) -> Result<bool, Fault> {
-        if now_ms - claim.integer("claimed_at")? < NUMBER_CLAIM_MS || claim.is_null("shard")? {
+    async fn is_given_up(&self, sharding: &Sharding, number: &str, claim: Row<'_>) -> Result<bool, Fault> {
+        let age_ms = self.now().ms() - claim.integer("claimed_at")?;
+        if age_ms < NUMBER_CLAIM_MS || claim.is_null("shard")? {
             return Ok(false);
         }
         let bound = sql!(
@@ -152,22 +164,45 @@ impl Services {
 
     /// The number is bound: from now on its binding is what counts, and no time is kept for it. An assistant that is deleted takes
     /// its bindings along.
-    pub(crate) async fn confirm_number(&self, number: &str, workspace_id: &WorkspaceId) {
+    pub(crate) async fn confirm_number(&self, number: &str, workspace_id: &WorkspaceId, claim: Claim) {
         let Some(sharding) = self.sharding() else { return };
+        let confirm = sql!(
+            "UPDATE numbers SET claimed_at = -claimed_at
+             WHERE number = :number AND workspace_id = :workspace_id AND claimed_at = :claimed_at",
+            number = number,
+            workspace_id = workspace_id,
+            claimed_at = claim.claimed_at
+        );
         // Without it, the number stays kept for the rest of the time.
-        let _ = sharding.write([claim(number, workspace_id, BOUND)]).await;
+        let _ = sharding.write([confirm]).await;
     }
 
-    /// The number is not bound by the workspace any more: the next one need not wait.
-    pub(crate) async fn release_number(&self, number: &str, workspace_id: &WorkspaceId) {
-        let Some(sharding) = self.sharding() else { return };
+    /// The request has not bound the number: the next one need not wait.
+    pub(crate) async fn release_number(&self, number: &str, workspace_id: &WorkspaceId, claim: Claim) {
+        let Some(sharding) = self.sharding().filter(|_| claim.is_only) else { return };
         let release = sql!(
-            "DELETE FROM numbers WHERE number = :number AND workspace_id = :workspace_id",
+            "DELETE FROM numbers WHERE number = :number AND workspace_id = :workspace_id AND claimed_at = :claimed_at",
             number = number,
-            workspace_id = workspace_id
+            workspace_id = workspace_id,
+            claimed_at = claim.claimed_at
         );
         // Without it, the claim is found to be given up later.
         let _ = sharding.write([release]).await;
+    }
+
+    /// The number was unbound by a request that began at this time; what was claimed later is another binding's.
+    pub(crate) async fn forget_number(&self, number: &str, workspace_id: &WorkspaceId, began_ms: i64) {
+        let Some(sharding) = self.sharding() else { return };
+        let forget = sql!(
+            "DELETE FROM numbers WHERE number = :number AND workspace_id = :workspace_id
+             AND claimed_at BETWEEN :least AND :bound",
+            number = number,
+            workspace_id = workspace_id,
+            least = -began_ms,
+            bound = BOUND
+        );
+        // Without it, the number is found to be given up later.
+        let _ = sharding.write([forget]).await;
     }
 
     /// With the database of the workspace that has bound the number that is called.
@@ -181,7 +216,7 @@ impl Services {
             };
         }
         let Some((shard, owner)) = self.search_number(number).await? else { return Ok(self.clone()) };
-        let told = [insert_workspace(&owner, sharding.name(shard)), claim(number, &owner, BOUND)];
+        let told = [insert_workspace(&owner, sharding.name(shard)), found(number, &owner)];
         sharding.write(told).await?;
         self.at_home_of(&owner).await
     }

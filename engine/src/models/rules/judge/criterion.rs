@@ -65,6 +65,8 @@ pub(super) enum Act {
     Kind(Kind),
     /// Asks for something.
     Ask(Vec<Want>),
+    /// What only a reader knows: "… or similar".
+    Open,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -80,6 +80,7 @@ impl Rows<'_> {
             Act::Formula { formula, by_word } => self.formula(*formula, *by_word, clause.negated),
             Act::Kind(kind) => self.kind(*kind),
             Act::Ask(wants) => self.ask(wants),
+            Act::Open => Finding::doubt(Doubt::OtherWords, None),
         }
     }
 

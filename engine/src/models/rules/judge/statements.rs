@@ -116,10 +116,12 @@ pub(super) fn is_english(text: &Text) -> bool {
         "write",
         "wrote",
     ];
-    /// Frequent words of others, none of them English.
+    /// Frequent words of others, and those by which they apologise; none of them English, as "til" and "pour" are.
     const FOREIGN: &str = "auch auf avec bij dans das dat dem der des det een ein eine geen haben har hebben heeft het hvad \
-        ich ik ikke ingen inte jag jeg jij mir niet nicht nog nous og onze pas pour på sie sind sono til und uns usted vi \
-        voor vous wij wir zijn är que está não você nie się jest che della è für och";
+        ich ik ikke ingen inte jag jeg jij mir niet nicht nous og onze på sie sind sono und uns usted vi \
+        voor vous wij wir zijn är que está não você nie się jest che della è für och \
+        beklager desculpe disculpe désolé désolée förlåt helaas lamento leider pardón perdón przepraszam scusi spijt tyvärr \
+        undskyld";
     let (mut all, mut known, mut short, mut foreign) = (0, 0, 0, 0);
     for word in (0..text.items.len()).filter_map(|at| text.word(at)) {
         if word.chars().any(|char| char > '\u{24f}' && char.is_alphabetic()) {

@@ -137,7 +137,7 @@ impl Value {
                 percent == number || *percent == shifted(number, 2)
             }
             (Self::Number(number) | Self::Digits(number), Self::Email(address)) => {
-                address.contains(number.as_str())
+                address.contains(number.as_str()) || letters(address).contains(number.as_str())
             }
             (Self::Time { minutes, .. }, Self::Number(number)) => {
                 let (hour, minute) = (minutes / 60, minutes % 60);

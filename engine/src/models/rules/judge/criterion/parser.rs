@@ -232,20 +232,22 @@ impl Parser {
         }
         let modal = self.takes(&["should", "must", "shall", "will"]);
         let mut negated = self.negation(modal)?;
-        negated |= link == Some(Link::But) && self.takes(&["without"]);
+        let without = link == Some(Link::But) && self.takes(&["without"]);
+        negated |= without;
         if nobody && negated {
             return Err(Unknown::Shape);
         }
         negated |= nobody;
         let action = self.action();
         let was_negated = previous.as_ref().is_some_and(|(clause, _)| clause.negated);
-        // "Never a, or never b" leaves open whether one is enough.
-        if was_negated && negated && link == Some(Link::Or) {
+        // "Never a, or never b" leaves open whether one is enough; "never a without b" is a condition.
+        if was_negated && negated && (link == Some(Link::Or) || without) {
             return Err(Unknown::Shape);
         }
         if was_negated && !negated {
             match link {
-                Some(Link::Or) if subject.is_none() => negated = true,
+                // "Must not say a or must say b" are two.
+                Some(Link::Or) if subject.is_none() && !modal => negated = true,
                 // "Never a and b" may mean both or each.
                 Some(Link::And) if subject.is_none() => return Err(Unknown::Shape),
                 _ => {}
@@ -410,6 +412,12 @@ impl Parser {
         self.tail();
         if before.is_empty() || action == Action::Use {
             return Err(self.unknown());
+        }
+        // "… or similar": these are no words that should be said.
+        const OPEN: &str = "alike another comparable equivalent like other others same similar such synonym synonyms that phrase \
+            phrases thing things variant variants word words";
+        if !that && before.iter().all(|want| want.word().is_some_and(|word| is_one_of(word, OPEN))) {
+            return Ok(Act::Open);
         }
         self.words(if that { Verb::SayThat } else { verb }, determiner, before)
     }
