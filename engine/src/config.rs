@@ -76,7 +76,8 @@ pub const OPERATOR_KEY: &str = "SIDETONE_OPERATOR_KEY";
 const METRICS_TOKEN: &str = "SIDETONE_METRICS_TOKEN";
 
 /// Variables of clients, which the guides export on the machine that also runs the service.
-const CLIENT_VARIABLES: &[&str] = &["SIDETONE_KEY", "SIDETONE_URL", "SIDETONE_API_KEY"];
+const CLIENT_VARIABLES: &[&str] =
+    &["SIDETONE_KEY", "SIDETONE_URL", "SIDETONE_API_KEY", "SIDETONE_FROM_OPERATOR_KEY", "SIDETONE_MOVE_CODE"];
 
 /// The operator's configuration.
 #[derive(Clone)]

@@ -221,6 +221,12 @@ impl Engine {
         operator::run(&self.api, workspace, operation, path, body).await
     }
 
+    /// Answers a request that belongs to moving a workspace (`/operator/…`) for the operator at the command line, who needs no
+    /// key: as over HTTP.
+    pub async fn as_operator(&self, request: http::Request<Bytes>) -> FinalResponse {
+        host::answer_operator(&self.api, request).await
+    }
+
     /// Asks a carrier something harmless with the operator's credentials; a carrier without any is an error.
     pub async fn ask_carrier(&self, name: CarrierName) -> Result<HttpReply, HttpError> {
         let services = self.services();

@@ -16,10 +16,13 @@ const NO_SECRETS: &[(&str, &str)] = &[
     // The name of a field.
     ("Reference", "key"),
     ("Check", "public_key"),
-    // The columns of a primary key.
+    // The columns of a primary key, and of some rows.
     ("Table", "key"),
+    ("Keys", "keys"),
     // Keys of a telephone.
     ("Input", "keys"),
+    // Sealed.
+    ("Move", "file_key"),
 ];
 
 #[test]

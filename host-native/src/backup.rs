@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use manifest::Manifest;
 pub use restore::restore;
-pub use verify::{Verified, verify, verify_quickly};
+pub use verify::{UnderWay, Verified, moves, verify, verify_quickly};
 
 use crate::data::DataFolder;
 use crate::database::Sqlite;

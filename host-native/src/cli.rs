@@ -2,6 +2,7 @@
 mod doctor;
 mod folder;
 mod keys;
+mod moving;
 mod place;
 mod secrets;
 mod serve;
@@ -63,13 +64,16 @@ enum Command {
     },
     /// Check the database, the server secret and the recordings; changes nothing, and works while the service runs.
     Check,
-    /// Look for what keeps the service from working: settings, base URL, clock, disk, permissions, database, accounts, mail.
-    /// Changes nothing, and asks each account something harmless.
+    /// Look for what keeps the service from working: settings, base URL, clock, disk, permissions, database, accounts, mail,
+    /// moves of workspaces that have not come to their end. Changes nothing, and asks each account something harmless.
     Doctor {
         /// One JSON object a line.
         #[arg(long)]
         json: bool,
     },
+    /// A workspace moves to another host.
+    #[command(flatten)]
+    Moving(moving::Command),
     /// Assistants as code: a folder of files.
     #[command(flatten)]
     AsCode(as_code::Command),
@@ -109,6 +113,7 @@ fn run(command: Command, runtime: Runtime) -> Result<(), Failure> {
         Command::Restore { source } => folder::restore(&source),
         Command::Check => folder::check(&Place::of_service()?, &runtime),
         Command::Doctor { json } => doctor::run(json, runtime),
+        Command::Moving(command) => std::process::exit(i32::from(moving::run(&command, &runtime))),
         // It has ended the process.
         Command::AsCode(_) => Ok(()),
     }

@@ -15,6 +15,7 @@ mod lateness;
 pub mod log;
 mod memory;
 pub mod metrics;
+pub mod moving;
 pub mod open_files;
 mod outside;
 mod runner;

@@ -68,6 +68,11 @@ struct KindLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BuildLabels {
     version: &'static str,
 }
@@ -95,6 +100,8 @@ struct Gauges {
     jobs_due: Family<KindLabels, Gauge>,
     jobs_oldest_late: Family<KindLabels, Seconds>,
     deliveries_late: Seconds,
+    moves: Family<StateLabels, Gauge>,
+    moves_oldest: Family<StateLabels, Seconds>,
     spent_dollars: Seconds,
     conversations: Gauge,
     followers: Gauge,
@@ -243,6 +250,17 @@ impl Gauges {
             "How late the oldest delivery is that its webhook has not got",
             Unit::Seconds,
             self.deliveries_late.clone(),
+        );
+        service.register(
+            "moves",
+            "Workspaces that move to another host or arrive from one, by state",
+            self.moves.clone(),
+        );
+        service.register_with_unit(
+            "moves_oldest",
+            "How long ago the oldest of these moves began, by state",
+            Unit::Seconds,
+            self.moves_oldest.clone(),
         );
         service.register_with_unit(
             "spent_this_month",

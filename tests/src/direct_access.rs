@@ -110,12 +110,13 @@ impl Bindings {
             json!(batch).to_string().into(),
         );
         if let Some(error) = reply["error"].as_str() {
-            return Err(match error.contains("constraint failed") {
+            return Err(match error.contains("constraint failed") || error.contains("SQLITE_CONSTRAINT") {
                 true => DatabaseError::Constraint(error.to_owned()),
                 false => DatabaseError::Unavailable(error.to_owned()),
             });
         }
-        let results = reply["results"].as_array().expect("a result for each statement");
+        let results =
+            reply["results"].as_array().unwrap_or_else(|| panic!("no result for each statement: {reply:?}"));
         Ok(results.iter().map(|rows| to_rows(rows.as_array().expect("rows"))).collect())
     }
 }

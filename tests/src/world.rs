@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone::sandbox::memory_shards;
-use sidetone_engine::ports::{Blobs, Database, HttpError};
+use sidetone_engine::ports::{Blobs, Database, HttpError, Shards};
 
 use crate::edge::Edge;
 use crate::fakes::carrier;
@@ -180,6 +180,11 @@ impl World {
             0 => Self::in_memory(Sandbox::with_settings(&settings)),
             shards => Self::in_memory(Sandbox::over_shards(memory_shards(shards), &settings)),
         }
+    }
+
+    /// In memory, over these databases.
+    pub fn over_shards(shards: Shards, settings: &[(&str, &str)]) -> Self {
+        Self::in_memory(Sandbox::over_shards(shards, &[self::settings(), settings].concat()))
     }
 
     /// A service of its own with these settings, on the host that `SIDETONE_TEST_HOST` names. It ends with the test

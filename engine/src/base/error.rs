@@ -82,6 +82,10 @@ codes! {
     RequestInProgress = 409 "request_in_progress";
     /// The Idempotency-Key was already used with a different request.
     IdempotencyKeyReused = 409 "idempotency_key_reused";
+    /// The operator's move of a workspace cannot go on like this; `details.reason` says why.
+    MoveRefused = 409 "move_refused";
+    /// The workspace has moved to another host; `details.base_url` says where to.
+    WorkspaceMoved = 410 "workspace_moved";
     /// The body is larger than 1 MiB.
     BodyTooLarge = 413 "body_too_large";
     /// The body's content type is not application/json.
@@ -116,6 +120,8 @@ codes! {
     CarrierRejected = 502 "carrier_rejected";
     /// The service is temporarily unavailable; try again.
     Unavailable = 503 "unavailable";
+    /// The workspace is being moved to another host or database, or arrives from one; repeat the request when that is over.
+    WorkspaceMoving = 503 "workspace_moving";
     /// The carrier did not confirm whether it accepted the call. The call is in the call log; check it before you place the call again.
     CarrierTimeout = 504 "carrier_timeout";
 }

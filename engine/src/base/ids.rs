@@ -23,6 +23,9 @@ pub mod prefix {
     pub const TEST_TOKEN: &str = "ttok";
     pub const TOOL_TEST: &str = "ttest";
     pub const EVENT: &str = "evt";
+    pub const EXPORT: &str = "exp";
+    pub const IMPORT: &str = "imp";
+    pub const MOVE: &str = "mov";
     pub const DELIVERY: &str = "dlv";
     pub const ACCOUNT: &str = "acct";
     pub const SESSION: &str = "sess";

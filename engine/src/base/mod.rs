@@ -1,6 +1,7 @@
 //! Building blocks for every other folder: text, time, ids, JSON, limits, errors, and parsers of outside input.
 pub mod api_key;
 pub mod dollars;
+pub(crate) mod email;
 pub mod error;
 pub mod fair_pool;
 pub mod fetched;
@@ -20,6 +21,7 @@ pub mod phone;
 pub(crate) mod provider_error;
 pub(crate) mod response;
 pub(crate) mod script;
+pub mod sealed;
 pub mod setting;
 pub mod shared_cache;
 pub(crate) mod stopping;

@@ -118,6 +118,13 @@ pub fn is_unfit_for_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Whether a text that somebody may have made up is shown as it is, in its line: it has at most so many characters, and each of
+/// them fits a name.
+#[must_use]
+pub fn is_line(text: &str, chars_max: u64) -> bool {
+    text.chars().count() as u64 <= chars_max && !text.chars().any(is_unfit_for_names)
+}
+
 /// What is wrong with a name that has such a character.
 pub const UNFIT_NAME: &str =
     "must have no line breaks, control characters or marks that turn the direction of the text";

@@ -53,6 +53,12 @@ impl Grants {
     pub fn permit(&self, workspace_id: &WorkspaceId, number: &str) -> bool {
         self.0.as_ref().is_none_or(|numbers| numbers.get(number) == Some(workspace_id))
     }
+
+    /// Whether the operator has given a number to another workspace.
+    pub fn give_to_another(&self, workspace_id: &WorkspaceId, number: &str) -> bool {
+        let owner = self.0.as_ref().and_then(|numbers| numbers.get(number));
+        owner.is_some_and(|owner| owner != workspace_id)
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +74,10 @@ mod tests {
         let grants = Grants::read(Some(format!(r#"{{"+14155550123": "{ONE}"}}"#))).unwrap();
         assert!(grants.are_set() && grants.permit(&one, "+14155550123"));
         assert!(!grants.permit(&other, "+14155550123") && !grants.permit(&one, "+14155550124"));
+        assert!(grants.give_to_another(&other, "+14155550123"));
+        for (workspace_id, number) in [(&one, "+14155550123"), (&other, "+14155550124")] {
+            assert!(!grants.give_to_another(workspace_id, number), "{number}");
+        }
         let nobody = Grants::read(Some("{}".to_owned())).unwrap();
         assert!(nobody.are_set() && !nobody.permit(&one, "+14155550123"));
         let unset = Grants::read(None).unwrap();

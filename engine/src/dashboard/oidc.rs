@@ -14,6 +14,7 @@ use self::id_token::Expected;
 use self::provider::{Failure, Provider};
 use super::visit::Visit;
 use super::{paths, reply, sign_in};
+use crate::base::email;
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::limits::{
@@ -141,7 +142,7 @@ pub(super) async fn callback(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault
             None => (claims.sub.clone(), provider.person(visit.services(), &tokens, &claims.sub).await?),
         };
         let email = claims.email.as_deref().filter(|_| claims.email_verified);
-        let email = email.and_then(sign_in::address);
+        let email = email.and_then(email::address);
         let unknown = || Failure::Theirs("the provider names no verified e-mail address".to_owned());
         let email = email.ok_or_else(unknown)?;
         let is_vouched_for = claims.vouches_for_domain(&settings.issuer, &email);

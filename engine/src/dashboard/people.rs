@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::visit::Visit;
-use super::{mail, paths, show, sign_in};
+use super::{mail, paths, show};
+use crate::base::email;
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{AccountId, Id, InvitationId, WorkspaceId, lower_bound, prefix};
@@ -11,6 +12,7 @@ use crate::base::limits::{
     INVITATION_MS, INVITATIONS_MAX, INVITATIONS_SENT_MAX, INVITATIONS_SENT_WINDOW_MS, MEMBERSHIPS_MAX,
     PEOPLE_MAX,
 };
+use crate::interfaces::mounted::join_link;
 use crate::operations::auth;
 use crate::operations::context::Context;
 use crate::ports::DatabaseError;
@@ -19,9 +21,6 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::accounts::{Role, Session};
 use crate::storage::fault::Fault;
-
-/// The page where an invitation is accepted.
-pub(super) const JOIN_PATH: &str = "/dashboard/join";
 
 /// What comes of a change besides the change.
 #[derive(Default)]
@@ -135,7 +134,7 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
     context.audit_subject(id.as_str());
     context.check_role(true)?;
     let wrong = || Error::field("email", "must be an e-mail address, such as anna@example.com");
-    let email = sign_in::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;
+    let email = email::address(paths::value(fields, "email").unwrap_or_default()).ok_or_else(wrong)?;
     let role = role(fields)?;
     let (token, hash) = services.new_token();
     let earlier = sql!(
@@ -189,7 +188,7 @@ pub(super) async fn invite(visit: &Visit<'_>, session: &Session, fields: &Fields
         end = visit.now_ms + INVITATION_MS
     );
     write(&mut context, vec![replace, room, insert], true).await?;
-    let url = format!("{}{JOIN_PATH}?token={token}", services.config().base_url);
+    let url = join_link(&services.config().base_url, &token);
     let invitation = mail::invitation(&email, session.name(), &session.workspace_name, &url);
     // The invitation stands without its mail: the page shows the link.
     let has_mail = services.config().mail.is_some();

@@ -5,16 +5,16 @@ use http::{Response, Uri, header};
 use serde_json::{Value, json};
 
 use super::pages::{SignIn, sign_in};
-use super::visit::{Visit, is_same};
+use super::visit::Visit;
 use super::{forms, mail, oidc, paths, reply};
+use crate::base::email;
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
-use crate::base::limits::{EMAIL_CHARS_MAX, SIGN_IN_MS};
+use crate::base::limits::SIGN_IN_MS;
 use crate::base::response::{json_response, with_incident, with_note};
 use crate::base::time::Timestamp;
-use crate::config::OPERATOR_KEY;
 use crate::interfaces::mounted::{SIGN_IN_PATH, sign_in_link};
-use crate::operations::auth::Credential;
+use crate::interfaces::operator_key;
 use crate::storage::accounts::{BY_EMAIL, OPERATOR, Person, used_proof};
 use crate::storage::fault::Fault;
 use crate::storage::sign_ins::{Asker, Lately, Proven, Refused, Withheld};
@@ -123,7 +123,7 @@ async fn begin(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
 async fn send(visit: &Visit<'_>) -> Result<Response<Bytes>, Fault> {
     let form = Form::read(visit)?;
     let typed = form.value("email");
-    let Some(email) = address(typed) else {
+    let Some(email) = email::address(typed) else {
         let message = "This is no e-mail address. Type one such as anna@example.com.";
         return Ok(form.again(typed, &Error::new(Code::ValidationFailed, message)));
     };
@@ -282,18 +282,8 @@ async fn operator(visit: &Visit<'_>) -> Response<Bytes> {
 
 async fn operator_link(visit: &Visit<'_>) -> Result<Value, Fault> {
     let config = visit.services().config();
-    let Some(known) = &config.operator_hash else {
-        let message = format!("{OPERATOR_KEY} is not set here. `sidetone sign-in-link` makes a link, too.");
-        return Err(Error::new(Code::NotFound, message).into());
-    };
-    match Credential::from_headers(visit.incoming.request.headers()) {
-        Credential::Key { hash } if is_same(&hash, known) => {}
-        _ => {
-            let message =
-                format!("Send the operator's key, {OPERATOR_KEY}: `Authorization: Bearer sidetone_…`.");
-            return Err(Error::new(Code::Unauthorized, message).into());
-        }
-    }
+    let otherwise = "`sidetone sign-in-link` makes a link, too.";
+    operator_key::check(config, visit.incoming.request.headers(), otherwise)?;
     let token = visit.services().operator_link(SIGN_IN_MS).await?;
     let end = Timestamp::from_ms(visit.now_ms + SIGN_IN_MS);
     Ok(json!({"url": sign_in_link(&config.base_url, &token), "expires_at": end}))
@@ -334,37 +324,5 @@ fn page(
     match new {
         Some(token) => reply::with_cookie(response, &visit.set_visit(&token)),
         None => response,
-    }
-}
-
-/// The address in lower case; `None` if it is none.
-pub(super) fn address(typed: &str) -> Option<String> {
-    let address = typed.trim().to_ascii_lowercase();
-    let (name, host) = address.rsplit_once('@')?;
-    let is_plain = |c: char| c.is_ascii_graphic() && !"\"(),:;<>[\\]@".contains(c);
-    let fits = !name.is_empty() && host.len() >= 3 && host.contains('.') && address.len() <= EMAIL_CHARS_MAX;
-    let is_host = !host.starts_with('.') && !host.ends_with('.') && !host.contains("..");
-    (fits && is_host && name.chars().chain(host.chars()).all(is_plain)).then_some(address)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_read_in_lower_case() {
-        assert_eq!(address(" Anna@Example.COM ").as_deref(), Some("anna@example.com"));
-        for bad in [
-            "",
-            "anna",
-            "@a.example",
-            "a@b",
-            "a@.b.c",
-            "a b@c.example",
-            "a@b.example\nbcc: x@y.example",
-            "a@b@c.example",
-        ] {
-            assert_eq!(address(bad), None, "{bad}");
-        }
     }
 }

@@ -19,7 +19,7 @@ use crate::operations::operation::{Effects, File, Input, Next, Operation, Output
 use crate::operations::validate::{self, Place, Strictness};
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
-use crate::storage::signing::{SecretOwner, signing_secret};
+use crate::storage::signing::SecretOwner;
 
 /// A parsed request of REST or MCP, not validated yet.
 pub struct Raw {
@@ -347,14 +347,18 @@ fn answer(context: &Context, output: Output, replayed: bool) -> Result<Answer, F
 fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<String, Fault> {
     let server_secret = &context.services.config().secret;
     let secrets: Vec<(&str, Value)> = match reveal {
-        OneTimeSecret::Tool { id, version } => {
-            vec![("signing_secret", signing_secret(server_secret, SecretOwner::Tool(id), *version).into())]
+        OneTimeSecret::Tool { id, version, origin } => {
+            vec![("signing_secret", origin.secret(server_secret, SecretOwner::Tool(id), *version).into())]
         }
-        OneTimeSecret::Webhook { id, version } => {
-            vec![("signing_secret", signing_secret(server_secret, SecretOwner::Webhook(id), *version).into())]
+        OneTimeSecret::Webhook { id, version, origin } => {
+            vec![("signing_secret", origin.secret(server_secret, SecretOwner::Webhook(id), *version).into())]
         }
         OneTimeSecret::ApiKey { key } => {
             vec![("key", key.as_ref().map_or(Value::Null, |key| key.reveal().into()))]
+        }
+        // A stored response that came from another host: its links were signed there.
+        OneTimeSecret::TestToken { token } if token.workspace_id != *context.workspace_id()? => {
+            ["url", "websocket_url", "token"].map(|name| (name, Value::Null)).into()
         }
         OneTimeSecret::TestToken { token } => {
             let token = token.sign(server_secret)?;

@@ -9,10 +9,11 @@ mod prepared_response;
 pub(crate) mod response_budget;
 mod routes;
 
-pub(crate) use admission::begin;
 pub use admission::{Admission, BodyFailure, BodyTooLarge, PendingRequest, PendingSocket, SocketAdmission};
+pub(crate) use admission::{answer_operator, begin};
 pub(crate) use bodies::Bodies;
 pub use bodies::Room;
+pub(crate) use log_record::Answered;
 pub use log_record::LogRecord;
 pub use prepared_response::{BlobResponse, EventsResponse, FinalResponse, PreparedResponse, RequestTrace};
 pub use response_budget::BodyMemory;

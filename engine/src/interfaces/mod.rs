@@ -7,9 +7,11 @@ mod home;
 pub(crate) mod host;
 pub(crate) mod mcp;
 pub(crate) mod mounted;
+pub(crate) mod moves;
 #[cfg(not(target_arch = "wasm32"))]
 mod openapi;
 pub(crate) mod operator;
+pub(crate) mod operator_key;
 mod range;
 pub(crate) mod rest;
 pub(crate) mod router;

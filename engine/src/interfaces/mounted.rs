@@ -19,6 +19,13 @@ pub(crate) fn sign_in_link(base_url: &str, token: &str) -> String {
     format!("{base_url}{SIGN_IN_PATH}/link?token={token}")
 }
 
+/// The page where an invitation is accepted.
+pub(crate) const JOIN_PATH: &str = "/dashboard/join";
+/// The link of an invitation.
+pub(crate) fn join_link(base_url: &str, token: &str) -> String {
+    format!("{base_url}{JOIN_PATH}?token={token}")
+}
+
 /// The cookie of a session, where the service has no TLS.
 pub const SESSION_COOKIE: &str = "sidetone_session";
 /// The same with TLS: the prefix keeps it from being set by other hosts and for parts of this one.

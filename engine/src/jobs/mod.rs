@@ -16,6 +16,7 @@ mod worker;
 
 use futures_util::future::join_all;
 
+use crate::base::error::Code;
 use crate::base::limits::{DELIVERIES_AT_ONCE, DELIVERY_ROUNDS_MAX, JOB_ATTEMPTS_MAX};
 use crate::services::Services;
 use crate::storage::fault::Fault;
@@ -64,6 +65,8 @@ impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Stale => Self::LostLease,
+            // The job has left the queue with its workspace, or waits until that has closed.
+            Fault::Refused(error) if error.code == Code::WorkspaceMoving => Self::LostLease,
             other => Self::Again(format!("{other:?}")),
         }
     }

@@ -2,6 +2,7 @@
 //! its own. The workspaces take turns, the longest overdue first, so a large one does not keep the others waiting.
 use std::collections::VecDeque;
 
+use crate::base::error::Code;
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
     RETENTION_CALLS_MAX, RETENTION_CHUNKS_MAX, RETENTION_RECORDINGS_MAX, RETENTION_WORKSPACES_MAX,
@@ -14,6 +15,7 @@ use crate::sql;
 use crate::storage::calls::search;
 use crate::storage::calls::write::erase::{Which, ended_before, erase};
 use crate::storage::fault::Fault;
+use crate::storage::moves::lock::stays;
 use crate::storage::parts::Parts;
 use crate::storage::recordings;
 
@@ -46,8 +48,9 @@ impl Kept {
         sql!(
             format!(
                 "SELECT id, until FROM (SELECT w.id AS id, CAST(:now AS INTEGER) - w.{days} * 86400000 AS until, ({oldest}) AS oldest
-                 FROM workspaces AS w WHERE w.{days} IS NOT NULL) WHERE oldest < until
-                 ORDER BY oldest - until LIMIT {RETENTION_WORKSPACES_MAX}"
+                 FROM workspaces AS w WHERE w.{days} IS NOT NULL AND {}) WHERE oldest < until
+                 ORDER BY oldest - until LIMIT {RETENTION_WORKSPACES_MAX}",
+                stays("w.id")
             ),
             now = now_ms
         )
@@ -86,9 +89,10 @@ impl Services {
         }
     }
 
-    /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index.
-    pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<Round, Fault> {
-        let mut more = false;
+    /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index. A
+    /// workspace in which that fails is in the way of no other; returns why.
+    pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<(Round, Option<Fault>), Fault> {
+        let (mut more, mut failed) = (false, None);
         for kept in [Kept::Calls, Kept::Recordings] {
             let [due] = self.read([kept.due(now_ms)]).await?;
             let mut turns = due
@@ -97,14 +101,18 @@ impl Services {
                 .collect::<Result<VecDeque<_>, Fault>>()?;
             for _ in 0..RETENTION_CHUNKS_MAX {
                 let Some(due) = turns.pop_front() else { break };
-                if self.delete_oldest(kept, &due, now_ms).await? {
-                    turns.push_back(due);
+                match self.delete_oldest(kept, &due, now_ms).await {
+                    Ok(true) => turns.push_back(due),
+                    Ok(false) => {}
+                    // It was locked since: in the way of no other.
+                    Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {}
+                    Err(fault) => failed = Some(fault),
                 }
             }
             more |= !turns.is_empty();
         }
         let words = self.erase_words().await?;
-        Ok(Round { more: more || words.more })
+        Ok((Round { more: more || words.more }, failed))
     }
 
     /// Merges segments of the text index while words of deleted calls may be in them: a limited number of pages in each

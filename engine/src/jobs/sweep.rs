@@ -18,6 +18,8 @@ use crate::storage::calls::write::erase::delete_left_groups;
 use crate::storage::events::{CALL_IN_BODY, log};
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
+use crate::storage::moves::lock::STAYS;
+use crate::storage::moves::shards;
 use crate::storage::recordings;
 
 /// The deliveries of an event are created right after it, so their ids contain the same time or a slightly later one. An
@@ -46,7 +48,7 @@ impl Services {
     pub(crate) async fn sweep_directory(&self, rounds: usize) -> Result<(), Fault> {
         let Some(sharding) = self.sharding() else { return Ok(()) };
         for _ in 0..rounds {
-            let delete = delete_expired("carrier_tokens", "provider, id", self.now().ms());
+            let delete = delete_expired("carrier_tokens", "provider, id", ALL, self.now().ms());
             let [gone] = sharding.write([delete]).await?;
             if is_empty(&gone) {
                 break;
@@ -55,7 +57,8 @@ impl Services {
         Ok(())
     }
 
-    /// The round, and why a blob was not removed: it is tried again later, and is in the way of nothing else.
+    /// The round, and why a blob was not removed, or what a workspace no longer keeps was not deleted: that is tried again later,
+    /// and is in the way of nothing else.
     async fn round(&self) -> Result<(Round, Option<Fault>), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let oldest_ms = now_ms - EVENT_KEPT_MS;
@@ -65,8 +68,8 @@ impl Services {
         let [used_groups, left_groups] = delete_left_groups(SWEEP_ROWS_MAX);
         let rows = [
             delete_idempotency_keys(now_ms - IDEMPOTENCY_WINDOW_MS),
-            delete_expired("used_test_tokens", "id", now_ms),
-            delete_expired("carrier_tokens", "provider, id", now_ms),
+            delete_expired("used_test_tokens", "id", STAYS, now_ms),
+            delete_expired("carrier_tokens", "provider, id", ALL, now_ms),
             delete_events_of_deliveries(&deliveries),
             delete_deliveries(&deliveries),
             delete_lone_events(&lone_events, &deliveries),
@@ -78,7 +81,7 @@ impl Services {
             delete_oidc_sign_ins(now_ms - SIGN_IN_WINDOW_MS),
             delete_invitations(now_ms),
             delete_reservations(),
-            delete_expired("test_token_values", "id", now_ms),
+            delete_expired("test_token_values", "id", STAYS, now_ms),
             used_groups,
             left_groups,
             name_calls_of_events(),
@@ -133,9 +136,9 @@ impl Services {
         let mut failed = self.remove_recordings(&due).await?;
         failed = self.remove_archives(&archives).await?.or(failed);
         // Deleting calls is slow while it has to look into the bodies of events.
-        let Round { more } = match is_empty(&named) {
+        let (Round { more }, kept) = match is_empty(&named) {
             true => self.apply_retention(now_ms).await?,
-            false => Round { more: true },
+            false => (Round { more: true }, None),
         };
         let more = more | self.upgrade_search().await?;
         // What cannot be archived now is in the way of nothing else.
@@ -145,7 +148,9 @@ impl Services {
             Ok((_, failed)) => failed,
             Err(fault) => Some(fault),
         };
-        let failed = failed.map(Fault::from).or(archived);
+        let late = shards::give_up_late(self).await;
+        let more = more | late.as_ref().is_ok_and(|more| *more);
+        let failed = failed.map(Fault::from).or(kept).or(archived).or(late.err());
         let found = found || !is_empty(&archives) || !is_empty(&due);
         Ok((Round { more: more || found }, failed))
     }
@@ -177,24 +182,30 @@ fn is_empty(rows: &Rows) -> bool {
 
 fn delete_idempotency_keys(until_ms: i64) -> Statement {
     sql!(
-        "DELETE FROM idempotency_keys WHERE (workspace_id, key) IN (
-           SELECT workspace_id, key FROM (
-             SELECT workspace_id, key, SUM(bytes) OVER (ORDER BY created_at, workspace_id, key) - bytes AS bytes_before FROM (
-               SELECT workspace_id, key, created_at, COALESCE(OCTET_LENGTH(body), 0) AS bytes FROM idempotency_keys
-               WHERE created_at <= :until ORDER BY created_at, workspace_id, key LIMIT CAST(:most AS INTEGER))
-           ) WHERE bytes_before < :bytes_max) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM idempotency_keys WHERE (workspace_id, key) IN (
+               SELECT workspace_id, key FROM (
+                 SELECT workspace_id, key, SUM(bytes) OVER (ORDER BY created_at, workspace_id, key) - bytes AS bytes_before FROM (
+                   SELECT workspace_id, key, created_at, COALESCE(OCTET_LENGTH(body), 0) AS bytes FROM idempotency_keys
+                   WHERE created_at <= :until AND {STAYS} ORDER BY created_at, workspace_id, key LIMIT CAST(:most AS INTEGER))
+               ) WHERE bytes_before < :bytes_max) RETURNING 1 AS gone"
+        ),
         until = until_ms,
         most = SWEEP_ROWS_MAX,
         bytes_max = SWEEP_BYTES_MAX
     )
 }
 
-/// Deletes what has expired of a table whose key is in these columns: an expired token is rejected anyway.
-fn delete_expired(table: &str, key: &str, now_ms: i64) -> Statement {
+/// Of a table without rows of workspaces.
+const ALL: &str = "1";
+
+/// Deletes what has expired of a table whose key is in these columns: an expired token is rejected anyway. `which` is a
+/// condition, [`STAYS`] or [`ALL`].
+fn delete_expired(table: &str, key: &str, which: &str, now_ms: i64) -> Statement {
     sql!(
         format!(
             "DELETE FROM {table} WHERE ({key}) IN (
-               SELECT {key} FROM {table} WHERE expires_at <= :now ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+               SELECT {key} FROM {table} WHERE expires_at <= :now AND {which} ORDER BY expires_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
         ),
         now = now_ms,
         most = SWEEP_ROWS_MAX
@@ -204,10 +215,12 @@ fn delete_expired(table: &str, key: &str, now_ms: i64) -> Statement {
 /// Those of deleted calls: of an analysis that was under way when its call was deleted, in a process that died.
 fn delete_reservations() -> Statement {
     sql!(
-        "DELETE FROM spending_reservations WHERE (workspace_id, call_id) IN (
-           SELECT r.workspace_id, r.call_id FROM spending_reservations AS r WHERE NOT EXISTS (
-             SELECT 1 FROM calls AS c WHERE c.workspace_id = r.workspace_id AND c.id = r.call_id)
-           LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM spending_reservations WHERE (workspace_id, call_id) IN (
+               SELECT r.workspace_id, r.call_id FROM spending_reservations AS r WHERE NOT EXISTS (
+                 SELECT 1 FROM calls AS c WHERE c.workspace_id = r.workspace_id AND c.id = r.call_id)
+               AND {STAYS} LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         most = SWEEP_ROWS_MAX
     )
 }
@@ -226,20 +239,25 @@ fn delete_deliveries(bound: &str) -> Statement {
 
 /// `{oldest}` in the text are the oldest deliveries whose ids sort before `bound`; their bodies limit how many.
 fn of_oldest_deliveries(sql: &str, bound: &str) -> Statement {
-    let oldest = "(SELECT id, event_id FROM (
-        SELECT id, event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
-        FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER))
-      ) WHERE bytes_before < :bytes_max)";
-    sql!(sql.replace("{oldest}", oldest), bound = bound, most = SWEEP_ROWS_MAX, bytes_max = SWEEP_BYTES_MAX)
+    let oldest = format!(
+        "(SELECT id, event_id FROM (
+           SELECT id, event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
+           FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER))
+         ) WHERE bytes_before < :bytes_max)"
+    );
+    sql!(sql.replace("{oldest}", &oldest), bound = bound, most = SWEEP_ROWS_MAX, bytes_max = SWEEP_BYTES_MAX)
 }
 
 /// Events whose deliveries are gone. Earlier versions left them behind; their sizes are unknown, so they are few.
 /// They wait until the expired deliveries are gone.
 fn delete_lone_events(bound: &str, deliveries: &str) -> Statement {
     sql!(
-        "DELETE FROM events WHERE id IN (
-           SELECT id FROM events WHERE id < :bound AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id < :deliveries)
-           ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM events WHERE id IN (
+               SELECT id FROM events WHERE id < :bound AND {STAYS}
+               AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id < :deliveries AND {STAYS})
+               ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         bound = bound,
         deliveries = deliveries,
         most = SWEEP_LONE_EVENTS_MAX
@@ -251,7 +269,7 @@ fn name_calls_of_events() -> Statement {
     sql!(
         format!(
             "UPDATE events SET call_id = CASE type WHEN 'webhook.test' THEN '' ELSE {CALL_IN_BODY} END WHERE id IN (
-               SELECT id FROM events INDEXED BY events_of_unknown_calls WHERE call_id IS NULL
+               SELECT id FROM events INDEXED BY events_of_unknown_calls WHERE call_id IS NULL AND {STAYS}
                LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS named"
         ),
         most = SWEEP_UNREAD_EVENTS_MAX
@@ -260,8 +278,10 @@ fn name_calls_of_events() -> Statement {
 
 fn delete_audit_entries(bound: &str) -> Statement {
     sql!(
-        "DELETE FROM audit_entries WHERE id IN (
-           SELECT id FROM audit_entries WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM audit_entries WHERE id IN (
+               SELECT id FROM audit_entries WHERE id < :bound AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         bound = bound,
         most = SWEEP_ROWS_MAX
     )
@@ -310,10 +330,12 @@ fn delete_invitations(now_ms: i64) -> Statement {
 /// Legs of deleted calls, whose carriers report nothing more. A job that still has to hang up needs its leg.
 fn delete_legs(now_ms: i64) -> Statement {
     sql!(
-        "DELETE FROM phone_calls WHERE call_id IN (
-           SELECT call_id FROM phone_calls AS leg WHERE delete_at <= :now
-           AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.subject_id = leg.call_id AND +jobs.kind = :hang_up)
-           ORDER BY delete_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM phone_calls WHERE call_id IN (
+               SELECT call_id FROM phone_calls AS leg WHERE delete_at <= :now AND {STAYS}
+               AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.subject_id = leg.call_id AND +jobs.kind = :hang_up)
+               ORDER BY delete_at LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         now = now_ms,
         hang_up = JobKind::HangUp.as_str(),
         most = SWEEP_ROWS_MAX

@@ -87,7 +87,10 @@ async fn load(
     at_once: usize,
 ) -> Result<(Option<Receiver>, Vec<PendingDelivery>), Failure> {
     let receiver = sql!(
-        "SELECT id, url, secret_version, old_secret_until FROM webhooks WHERE workspace_id = :workspace_id AND id = :webhook_id AND enabled = 1",
+        format!(
+            "SELECT id, url, {} FROM webhooks WHERE workspace_id = :workspace_id AND id = :webhook_id AND enabled = 1",
+            SecretVersions::columns("webhooks")
+        ),
         workspace_id = &job.workspace_id,
         webhook_id = webhook_id
     );

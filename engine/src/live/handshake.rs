@@ -34,6 +34,7 @@ use crate::storage::batch::Batch;
 use crate::storage::calls::{self, Call, NewCall, Source};
 use crate::storage::events::{self, EventKind, Subscribers};
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::moves::told;
 use crate::storage::named_snapshots;
 use crate::storage::snapshots::AssistantVersion;
 use crate::storage::spending::{self, Budget, Reservation};
@@ -285,6 +286,9 @@ async fn may_open(
     }
     link_starts::check(&starts, now_ms)?;
     if open.is_empty() {
+        if let Some(moved) = told::moved_workspace(services, workspace_id).await? {
+            return Err(moved.into());
+        }
         let message = "The workspace of this test token is closed or being moved. Try again in a moment.";
         return Err(Error::unavailable(message, 1).into());
     }

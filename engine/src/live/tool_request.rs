@@ -8,7 +8,6 @@ use crate::base::targets::PublicUrl;
 use crate::ports::statement::{Rows, Statement};
 use crate::ports::{DatabaseError, Egress, HttpError, HttpRequest, Party, PartyKind};
 use crate::services::Services;
-use crate::sql;
 use crate::storage::calls::NewCall;
 use crate::storage::signing::{SecretOwner, SecretVersions, Signed};
 use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
@@ -16,21 +15,17 @@ use crate::storage::snapshots::{ToolMethod, ToolSnapshot};
 /// Reads the signing secrets. A conversation uses the tool's configuration from its start, but a secret that was
 /// rotated since must not sign after its overlap.
 pub(super) fn secrets(tool: &ToolSnapshot, workspace_id: &WorkspaceId) -> Statement {
-    sql!(
-        "SELECT secret_version, old_secret_until FROM tools WHERE workspace_id = :workspace_id AND id = :id",
-        workspace_id = workspace_id,
-        id = &tool.id
-    )
+    SecretVersions::select(SecretOwner::Tool(&tool.id)).in_workspace(workspace_id)
 }
 
-/// Reads the rows of [`secrets`]; for a deleted tool, returns the versions from the start of the conversation.
+/// Reads the rows of [`secrets`]; for a deleted tool, returns the version from the start of the conversation.
 pub(super) fn read_secrets(
     tool: &ToolSnapshot,
     rows: Option<&Rows>,
 ) -> Result<SecretVersions, DatabaseError> {
     match rows.and_then(Rows::first) {
-        Some(row) => SecretVersions::read(row),
-        None => Ok(SecretVersions { version: tool.secret_version, old_until_ms: None }),
+        Some(row) => SecretVersions::read_or(row, tool.secret_version),
+        None => Err(DatabaseError::Shape("a call is in no workspace".to_owned())),
     }
 }
 

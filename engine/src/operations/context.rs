@@ -19,7 +19,8 @@ use crate::storage::accounts::Role;
 use crate::storage::audit::Change;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
-use crate::storage::idempotency::{Idempotency, Stored};
+use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
+use crate::storage::moves::told;
 
 /// Who is asking, and the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -332,7 +333,7 @@ impl Context {
     }
 
     // Not generic, so it is compiled once.
-    async fn commit_batch(&mut self, mut batch: Batch, output: Output) -> Result<Output, Fault> {
+    async fn commit_batch(&mut self, mut batch: Batch, mut output: Output) -> Result<Output, Fault> {
         if batch.is_empty() && self.idempotency.is_none() {
             return Ok(output);
         }
@@ -357,8 +358,16 @@ impl Context {
             // taken.
             batch.prepend(idempotency.store(&stored, self.now_ms));
         }
+        let origin = output.reveal.as_ref().and_then(OneTimeSecret::select);
+        let is_made_of_more = origin.is_some();
+        batch.extend(origin);
         match self.write_batch(batch, false).await {
-            Ok(_) => Ok(output),
+            Ok(rows) => {
+                if let (true, Some(row)) = (is_made_of_more, rows.last().and_then(Rows::first)) {
+                    output.reveal = output.reveal.map(|reveal| reveal.made_of(row)).transpose()?;
+                }
+                Ok(output)
+            }
             // An equal request was faster: start over and find its response.
             Err(Fault::Storage(error)) if error.is_constraint("idempotency_keys") => Err(Fault::Stale),
             Err(fault) => Err(fault),
@@ -541,8 +550,14 @@ impl Context {
         Fault::Stale
     }
 
-    /// A bootstrap key creates a workspace of its own on first use; any other unknown key is a 401.
+    /// A bootstrap key creates a workspace of its own on first use, and the key of a workspace that has moved to another host
+    /// is told so; any other unknown key is a 401.
     async fn unknown_key(&mut self, hash: &str) -> Fault {
+        match told::moved_key(&self.services, hash).await {
+            Ok(Some(error)) => return error.into(),
+            Ok(None) => {}
+            Err(error) => return error.into(),
+        }
         self.services.key_opens_nothing(hash);
         let known = self.services.config().bootstrap_hashes.iter().any(|known| known == hash);
         if !known || self.provisioned {

@@ -137,7 +137,11 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let number = number(input)?;
     let mut draft: Draft = input.body()?;
     let select = sql!(
-        format!("SELECT {COLUMNS}, workspace_id = :ws AS ours FROM numbers WHERE number = :number"),
+        format!(
+            "SELECT {COLUMNS}, workspace_id = :ws AS ours,
+               EXISTS (SELECT 1 FROM moves AS m WHERE m.workspace_id = numbers.workspace_id AND m.lock = 2) AS is_locked
+             FROM numbers WHERE number = :number"
+        ),
         number = number.as_str()
     );
     let assistant =
@@ -152,6 +156,9 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     }
     let mut is_taken_over = false;
     let bound = match bound.first() {
+        Some(row) if !row.flag("ours")? && grants.are_set() && row.flag("is_locked")? => {
+            return Err(directory::stays_with_another().into());
+        }
         // Bound before the operator decided about numbers.
         Some(row) if !row.flag("ours")? && grants.are_set() => {
             is_taken_over = true;

@@ -22,6 +22,7 @@ use crate::ports::statement::Statement;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::OneTimeSecret;
+use crate::storage::signing::Origin;
 use crate::storage::snapshots::ToolMethod;
 
 resource! {
@@ -128,7 +129,7 @@ impl Resource for Tool {
     }
 
     fn secret(id: &ToolId, version: i64) -> Option<OneTimeSecret> {
-        Some(OneTimeSecret::Tool { id: id.clone(), version })
+        Some(OneTimeSecret::Tool { id: id.clone(), version, origin: Origin::default() })
     }
 
     fn deleted_with(id: &ToolId, now: Timestamp) -> Vec<Statement> {

@@ -24,6 +24,7 @@ use crate::storage::batch::Batch;
 use crate::storage::events::{self, Subscription};
 use crate::storage::idempotency::OneTimeSecret;
 use crate::storage::jobs::JobKind;
+use crate::storage::signing::Origin;
 
 resource! {
     /// A webhook.
@@ -112,7 +113,7 @@ impl Resource for Webhook {
     }
 
     fn secret(id: &WebhookId, version: i64) -> Option<OneTimeSecret> {
-        Some(OneTimeSecret::Webhook { id: id.clone(), version })
+        Some(OneTimeSecret::Webhook { id: id.clone(), version, origin: Origin::default() })
     }
 
     /// Once enabled, it gets its pending deliveries.

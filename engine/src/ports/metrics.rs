@@ -8,6 +8,8 @@ pub struct Readings {
     pub jobs: Vec<JobsOfKind>,
     /// How late the oldest delivery is that its webhook has not got.
     pub deliveries_late_ms: i64,
+    /// The moves of workspaces that are under way, by state.
+    pub moves: Vec<MovesInState>,
     /// What all workspaces have spent in this calendar month (UTC).
     pub spent_microusd: i64,
     /// Conversations of this process.
@@ -30,6 +32,17 @@ pub struct JobsOfKind {
     pub due: i64,
     /// How late the oldest one is.
     pub oldest_late_ms: i64,
+}
+
+/// The moves of workspaces in a state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MovesInState {
+    /// `frozen`, …
+    pub state: &'static str,
+    /// How many there are.
+    pub count: i64,
+    /// How long ago the oldest one began.
+    pub oldest_ms: i64,
 }
 
 /// The form of the page.

@@ -33,7 +33,7 @@ pub use job_queue::JobQueue;
 pub use keys::Keys;
 pub use live::{Home, Homes, Live, Told};
 pub use mailer::{Mailer, OutgoingMail};
-pub use metrics::{JobsOfKind, Metrics, MetricsForm, Readings};
+pub use metrics::{JobsOfKind, Metrics, MetricsForm, MovesInState, Readings};
 pub use party::{Party, PartyKind};
 pub use relay::{RelayedSocket, SocketHolder};
 pub(crate) use shards::ShardQueue;
@@ -338,7 +338,7 @@ pub struct Ports {
     pub traces: Option<Arc<dyn Traces>>,
 }
 
-/// An incoming request. The host has read its body, at most [`crate::base::limits::BODY_BYTES_MAX`] bytes.
+/// An incoming request. The host has read its body, at most as large as its head allows.
 pub struct Incoming {
     /// Method, URI, headers and body.
     pub request: http::Request<Bytes>,

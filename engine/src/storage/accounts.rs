@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
 use crate::base::hash::sha256_hex;
-use crate::base::ids::{AccountId, SessionId, WorkspaceId};
+use crate::base::ids::{AccountId, Id as _, InvitationId, SessionId, WorkspaceId};
 use crate::base::limits::{
-    MEMBERSHIPS_MAX, NAME_CHARS_MAX, SESSION_CLIENT_CHARS_MAX, SESSION_MS, SESSION_SEEN_MS, SESSIONS_MAX,
+    INVITATION_MS, MEMBERSHIPS_MAX, NAME_CHARS_MAX, SESSION_CLIENT_CHARS_MAX, SESSION_MS, SESSION_SEEN_MS,
+    SESSIONS_MAX,
 };
 use crate::base::time::Timestamp;
 use crate::ports::DatabaseError;
@@ -17,6 +18,7 @@ use crate::sql;
 use crate::storage::audit;
 use crate::storage::batch::Batch;
 use crate::storage::fault::{Fault, retry_stale};
+use crate::storage::moves::lock::stays;
 
 crate::words! {
     /// What a person may do in a workspace.
@@ -154,11 +156,11 @@ impl Services {
             issuer = &person.issuer,
             subject = &person.subject
         );
-        // Where the person was last.
+        // Where the person was last, and something can be done.
         let last = sql!(
             "SELECT m.workspace_id FROM accounts AS a JOIN memberships AS m ON m.account_id = a.id
              WHERE a.issuer = :issuer AND a.subject = :subject
-             ORDER BY MAX(m.used_at, (SELECT COALESCE(MAX(s.seen_at), 0) FROM sessions AS s
+             ORDER BY m.workspace_id IN (SELECT workspace_id FROM moves WHERE lock = 2), MAX(m.used_at, (SELECT COALESCE(MAX(s.seen_at), 0) FROM sessions AS s
                WHERE s.account_id = a.id AND s.workspace_id = m.workspace_id)) DESC,
              m.created_at LIMIT 1",
             issuer = &person.issuer,
@@ -380,12 +382,42 @@ impl Services {
     /// The workspace that the operator joins: the first of the service, as long as nobody is a member of it. Once it
     /// belongs to somebody, they say who joins it, the operator included.
     pub(crate) async fn workspace_of_the_operator(&self) -> Result<Option<WorkspaceId>, Fault> {
-        let find = sql!(
-            "SELECT w.id FROM (SELECT id FROM workspaces ORDER BY created_at, id LIMIT 1) AS w
-             WHERE NOT EXISTS (SELECT 1 FROM memberships AS m WHERE m.workspace_id = w.id)"
-        );
+        // One that arrives from another host, or has moved away, is none to sign in to. One that came from another host is not
+        // the first of this service, however old it says it is.
+        let find = sql!(format!(
+            "SELECT w.id FROM (SELECT id FROM workspaces WHERE {} AND secret_salt IS NULL ORDER BY created_at, id LIMIT 1) AS w
+             WHERE NOT EXISTS (SELECT 1 FROM memberships AS m WHERE m.workspace_id = w.id)",
+            stays("id")
+        ));
         let [found] = self.read([find]).await?;
         Ok(found.first().map(|row| row.id("id")).transpose()?)
+    }
+
+    /// The invitation of an admin into workspace `:ws`, for the operator: of the operator's, the last one counts. `hash` is the
+    /// SHA-256 of what its link has.
+    pub(crate) fn invite_admin(&self, email: &str, hash: &str) -> [Statement; 3] {
+        let id: InvitationId = self.new_id();
+        let now_ms = self.now().ms();
+        let replace = sql!(
+            "DELETE FROM invitations WHERE workspace_id = :ws AND (email = :email OR invited_by = :by OR expires_at <= :now)",
+            email = email,
+            by = OPERATOR,
+            now = now_ms
+        );
+        let insert = sql!(
+            "INSERT INTO invitations (id, workspace_id, email, role, hash, invited_by, created_at, expires_at)
+             VALUES (:id, :ws, :email, :role, :hash, :by, :now, :end)",
+            id = &id,
+            email = email,
+            role = Role::Admin.as_str(),
+            hash = hash,
+            by = OPERATOR,
+            now = now_ms,
+            end = now_ms + INVITATION_MS
+        );
+        let entry_id = self.new_id();
+        let change = audit::Change { id: &entry_id, operation: "invite_person", subject: Some(id.as_str()) };
+        [replace, insert, change.entry_of_operator(self)]
     }
 
     /// Whether nobody has signed in yet.

@@ -17,6 +17,7 @@ use crate::base::limits::{ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MIN, ARCHIVE_CALLS_MA
 use crate::ports::statement::Statement;
 use crate::ports::{BlobError, BlobKey};
 use crate::sql;
+use crate::storage::moves::lock::stays;
 
 pub(crate) use put_back::{COLUMNS, content};
 pub(crate) use remove::{due, mark_for_removal};
@@ -40,12 +41,13 @@ pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
                AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {ARCHIVE_PAUSE_MS}))
              SELECT due.id AS id FROM time LEFT JOIN (
                SELECT w.id AS id, w.archived_until AS archived_until FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
-               AND NOT EXISTS (SELECT 1 FROM search_upgrade)
+               AND NOT EXISTS (SELECT 1 FROM search_upgrade) AND {}
                AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
                  AND calls.ended_at >= CASE WHEN w.archived_until > :until THEN 0 ELSE w.archived_until END
                  AND calls.ended_at < :until)
                ORDER BY w.archived_until LIMIT {most}) AS due ON 1
-             ORDER BY due.archived_until"
+             ORDER BY due.archived_until",
+            stays("w.id")
         ),
         until = until_ms,
         now = now_ms

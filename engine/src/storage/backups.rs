@@ -28,3 +28,11 @@ pub const HAS_ARCHIVES: &str =
 pub const ARCHIVES: &str =
     "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
     WHERE t.archive_bytes > 0";
+
+/// A row where workspaces can move between hosts; an earlier version's database has none.
+pub const HAS_MOVES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'moves'";
+
+/// Workspace, its name, id of the move, state, and id of the export or import at the other host, of each move that is under way; those
+/// that began first before others.
+pub const MOVES: &str = "SELECT m.workspace_id, w.name, m.id, m.state, m.other_id FROM moves AS m JOIN workspaces AS w ON w.id = m.workspace_id
+    WHERE m.lock > 0 AND m.state <> 'gone' ORDER BY m.began_at, m.workspace_id";

@@ -1,12 +1,13 @@
 //! Which of several databases has a workspace. The directory says so; what it does not know is looked up on every shard, since
 //! they are the truth of keys and numbers, and is then remembered. Where there is one database, nothing of this is asked.
 mod keys;
+mod moves;
 mod numbers;
 mod placing;
 
-pub(crate) use numbers::in_use;
+pub(crate) use moves::{Home, Transit};
+pub(crate) use numbers::{in_use, stays_with_another};
 
-use crate::base::error::Error;
 use crate::base::ids::WorkspaceId;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::ports::{DatabaseError, NotWritable};
@@ -14,20 +15,8 @@ use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
 
-/// After how many seconds a client whose workspace is being moved tries again.
-const MOVING_RETRY_S: i64 = 2;
-
-/// What is refused while a workspace is between two databases.
-fn moving() -> Fault {
-    let message = "This workspace is being moved to another database. Try again in a moment.";
-    Error::unavailable(message, MOVING_RETRY_S).into()
-}
-
-/// The shard of a row with `state` and `shard`.
+/// The shard of a row with `shard`. While a workspace moves, that one owns it, and its lock refuses what must not be.
 fn place(sharding: &Sharding, row: Row<'_>) -> Result<usize, Fault> {
-    if row.str("state")? != "at" {
-        return Err(moving());
-    }
     bound(sharding, row.str("shard")?)
 }
 
@@ -67,11 +56,28 @@ impl Services {
         if let Some(row) = known.first() {
             return Ok(self.on_shard(place(sharding, row)?));
         }
-        let ask = || sql!("SELECT id FROM workspaces WHERE id = :id", id = workspace_id);
-        let Some((shard, _)) = self.search(ask).await?.into_iter().next() else { return Ok(self.clone()) };
+        let Some(shard) = self.search_workspace(workspace_id).await? else { return Ok(self.clone()) };
         let remember = [insert_workspace(workspace_id, sharding.name(shard)), select_workspace(workspace_id)];
         let [_, known] = sharding.write(remember).await?;
         Ok(self.on_shard(known.first().map_or(Ok(shard), |row| place(sharding, row))?))
+    }
+
+    /// The shard with a workspace that the directory does not know. Where it has been before, or does not run yet, comes last.
+    async fn search_workspace(&self, workspace_id: &WorkspaceId) -> Result<Option<usize>, Fault> {
+        let ask = || {
+            sql!(
+                "SELECT COALESCE((SELECT CASE
+                   WHEN m.state = 'gone' THEN 3 + (m.moved_to IS NULL) WHEN m.state IN ('released', 'erasing') THEN 2
+                   WHEN m.state IN ('arriving', 'arrived', 'opening', 'dropping') THEN 1 ELSE 0 END
+                 FROM moves AS m WHERE m.workspace_id = w.id), 0) AS place FROM workspaces AS w WHERE w.id = :id",
+                id = workspace_id
+            )
+        };
+        let mut found = Vec::new();
+        for (shard, rows) in self.search(ask).await? {
+            found.push((rows.first().map_or(Ok(0), |row| row.integer("place"))?, shard));
+        }
+        Ok(found.into_iter().min().map(|(_, shard)| shard))
     }
 
     /// Reads the same on every shard at once, and returns those that have rows. One that does not answer is an error: it may

@@ -6,6 +6,7 @@ use crate::base::error::{Code, Error};
 use crate::base::ids::RequestId;
 use crate::base::limits::{LONG_READ_MS, STALE_ATTEMPTS_MAX};
 use crate::ports::{BlobError, DatabaseError};
+use crate::storage::moves::lock;
 
 /// Why an operation failed.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ impl From<Error> for Fault {
 impl From<DatabaseError> for Fault {
     fn from(error: DatabaseError) -> Self {
         match error {
+            error if error.is_constraint(lock::REFUSED) => Self::Refused(lock::refused()),
             // A guard failed, or a referenced row was deleted after it was read.
             error if error.is_constraint("stale") || error.is_constraint("FOREIGN KEY") => Self::Stale,
             other => Self::Storage(other),

@@ -11,8 +11,10 @@ use crate::base::limits::{
     IDEMPOTENCY_KEY_CHARS_MAX, IDEMPOTENCY_WINDOW_MS, LARGE_RESPONSE_BYTES, LARGE_RESPONSES_STORED_MAX,
 };
 use crate::base::setting::Secret;
+use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement, Value as SqlValue};
 use crate::sql;
+use crate::storage::signing::{Origin, SecretOwner, SecretVersions};
 use crate::storage::test_token::TestToken;
 
 /// The key of a request, and a fingerprint of the request.
@@ -32,6 +34,9 @@ pub enum OneTimeSecret {
         id: ToolId,
         /// The secret's version.
         version: i64,
+        /// What else it is made of, as the database has it now.
+        #[serde(skip)]
+        origin: Origin,
     },
     /// Likewise for a webhook.
     Webhook {
@@ -39,6 +44,9 @@ pub enum OneTimeSecret {
         id: WebhookId,
         /// The secret's version.
         version: i64,
+        /// As of a tool.
+        #[serde(skip)]
+        origin: Origin,
     },
     /// `key`, which cannot be derived again: `null` in a replay.
     ApiKey {
@@ -68,14 +76,35 @@ impl TryFrom<StoredSecret> for OneTimeSecret {
     fn try_from(stored: StoredSecret) -> Result<Self, &'static str> {
         let StoredSecret { kind, id, version, token } = stored;
         match (kind.as_str(), id, version, token) {
-            ("tool", Some(id), Some(version), _) => Ok(Self::Tool { id: ToolId::from_stored(id), version }),
+            ("tool", Some(id), Some(version), _) => {
+                Ok(Self::Tool { id: ToolId::from_stored(id), version, origin: Origin::default() })
+            }
             ("webhook", Some(id), Some(version), _) => {
-                Ok(Self::Webhook { id: WebhookId::from_stored(id), version })
+                Ok(Self::Webhook { id: WebhookId::from_stored(id), version, origin: Origin::default() })
             }
             ("api_key", ..) => Ok(Self::ApiKey { key: None }),
             ("test_token", _, _, Some(token)) => Ok(Self::TestToken { token }),
             _ => Err("not a secret that is shown once"),
         }
+    }
+}
+
+impl OneTimeSecret {
+    /// Reads what a signing secret of workspace `:ws` is made of, for [`OneTimeSecret::made_of`].
+    pub(crate) fn select(&self) -> Option<Statement> {
+        match self {
+            Self::Tool { id, .. } => Some(SecretVersions::select(SecretOwner::Tool(id))),
+            Self::Webhook { id, .. } => Some(SecretVersions::select(SecretOwner::Webhook(id))),
+            Self::ApiKey { .. } | Self::TestToken { .. } => None,
+        }
+    }
+
+    /// The same with what the columns `secret_salt` and `carried_secrets` say.
+    pub(crate) fn made_of(mut self, row: Row<'_>) -> Result<Self, DatabaseError> {
+        if let Self::Tool { origin, .. } | Self::Webhook { origin, .. } = &mut self {
+            *origin = Origin::read(row)?;
+        }
+        Ok(self)
     }
 }
 
@@ -174,9 +203,19 @@ impl Idempotency {
 
     /// Finds a stored response.
     pub fn lookup(&self, now_ms: i64) -> Statement {
+        let carried = |table: &str| {
+            format!(
+                "(SELECT carried_secrets FROM {table} AS o WHERE o.workspace_id = :ws AND o.id = json_extract(reveal, '$.id'))"
+            )
+        };
         sql!(
-            "SELECT fingerprint, status, body, etag, reveal FROM idempotency_keys
-             WHERE workspace_id = :ws AND key = :key AND created_at > :since",
+            format!(
+                "SELECT fingerprint, status, body, etag, reveal, {} AS secret_salt, COALESCE({}, {}) AS carried_secrets
+                 FROM idempotency_keys WHERE workspace_id = :ws AND key = :key AND created_at > :since",
+                Origin::salt(":ws"),
+                carried("tools"),
+                carried("webhooks"),
+            ),
             key = &self.key,
             since = now_ms - IDEMPOTENCY_WINDOW_MS
         )
@@ -190,8 +229,11 @@ impl Idempotency {
             return Err(Error::new(Code::IdempotencyKeyReused, message).into());
         }
         let reveal = match row.optional_text("reveal")? {
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|error| crate::storage::fault::Fault::Bug(format!("stored reveal: {error}")))?,
+            Some(text) => {
+                let reveal: OneTimeSecret = serde_json::from_str(&text)
+                    .map_err(|error| crate::storage::fault::Fault::Bug(format!("stored reveal: {error}")))?;
+                Some(reveal.made_of(row)?)
+            }
             None => None,
         };
         let status = u16::try_from(row.integer("status")?).unwrap_or(200);

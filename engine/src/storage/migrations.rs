@@ -16,8 +16,10 @@ macro_rules! migration {
 }
 
 /// The migrations of the directory of several databases (`storage/directory.rs`), which has a schema of its own.
-pub const DIRECTORY_MIGRATIONS: &[Migration] =
-    &[Migration { name: "0001_directory.sql", sql: include_str!("../../directory/0001_directory.sql") }];
+pub const DIRECTORY_MIGRATIONS: &[Migration] = &[
+    Migration { name: "0001_directory.sql", sql: include_str!("../../directory/0001_directory.sql") },
+    Migration { name: "0002_moves.sql", sql: include_str!("../../directory/0002_moves.sql") },
+];
 
 /// All migrations, oldest first. Nothing ever had the numbers 0013 and 0014.
 pub const MIGRATIONS: &[Migration] = &[
@@ -64,4 +66,6 @@ pub const MIGRATIONS: &[Migration] = &[
     migration!("0044_mocks_unused.sql"),
     migration!("0045_archives.sql"),
     migration!("0046_starts_of_links.sql"),
+    migration!("0047_carried_secrets.sql"),
+    migration!("0048_moves.sql"),
 ];

@@ -16,6 +16,7 @@ pub mod fault;
 pub(crate) mod idempotency;
 pub mod jobs;
 pub mod migrations;
+pub mod moves;
 pub mod moving;
 pub(crate) mod named_snapshots;
 pub(crate) mod parts;

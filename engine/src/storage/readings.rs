@@ -4,17 +4,19 @@ use serde_json::json;
 
 use crate::base::limits::{FOLLOWERS_MAX, JOBS_COUNTED_MAX, LIVE_SESSIONS_MAX};
 use crate::ports::statement::Statement;
-use crate::ports::{DatabaseError, JobsOfKind, Readings};
+use crate::ports::{DatabaseError, JobsOfKind, MovesInState, Readings};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::jobs::JobKind;
+use crate::storage::moves::State;
 use crate::storage::spending::month;
 
 impl Services {
     /// Reads all figures.
     pub async fn readings(&self) -> Result<Readings, DatabaseError> {
         let now_ms = self.ports().clock.now_ms();
-        let [jobs, delivery, spent] = self.read([due_jobs(now_ms), oldest_delivery(), spent(now_ms)]).await?;
+        let [jobs, delivery, spent, moves] =
+            self.read([due_jobs(now_ms), oldest_delivery(), spent(now_ms), moves()]).await?;
         let late_ms = |at: Option<i64>| at.map_or(0, |at| (now_ms - at).max(0));
         let mut readings = Readings {
             conversations: LIVE_SESSIONS_MAX - self.live_places().free().min(LIVE_SESSIONS_MAX),
@@ -40,6 +42,16 @@ impl Services {
         }
         if let Some(row) = spent.first() {
             readings.spent_microusd = row.integer("microusd")?;
+        }
+        // A state that no move is in any more is shown as well.
+        let none = |state: &State| MovesInState { state: state.as_str(), ..MovesInState::default() };
+        readings.moves = State::UNDER_WAY.iter().map(none).collect();
+        for row in moves.iter() {
+            let state: State = row.word("state")?;
+            if let Some(shown) = readings.moves.iter_mut().find(|shown| shown.state == state.as_str()) {
+                shown.count = row.integer("moves")?;
+                shown.oldest_ms = late_ms(row.optional_integer("began_at")?);
+            }
         }
         Ok(readings)
     }
@@ -78,5 +90,13 @@ fn spent(now_ms: i64) -> Statement {
         "SELECT COALESCE(SUM(s.microusd), 0) AS microusd
          FROM workspaces AS w CROSS JOIN spending AS s ON s.workspace_id = w.id AND s.month = :month",
         month = month(now_ms)
+    )
+}
+
+/// There are few rows: one of each workspace that moves or has moved.
+fn moves() -> Statement {
+    sql!(
+        "SELECT state, COUNT(*) AS moves, MIN(began_at) AS began_at FROM moves WHERE lock > 0 AND state <> :gone GROUP BY state",
+        gone = State::Gone.as_str()
     )
 }

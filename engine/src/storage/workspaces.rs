@@ -1,7 +1,9 @@
 //! Workspaces and API keys that the operator creates, outside any workspace.
+use std::collections::BTreeSet;
+
 use crate::base::api_key::ApiKey;
 use crate::base::error::Error;
-use crate::base::ids::{KeyId, WorkspaceId};
+use crate::base::ids::{Id as _, KeyId, WorkspaceId};
 use crate::base::limits::NAME_CHARS_MAX;
 use crate::base::text::{UNFIT_NAME, is_unfit_for_names};
 use crate::base::time::Timestamp;
@@ -10,10 +12,15 @@ use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
+use crate::storage::moves::State;
+use crate::storage::moves::lock::STAYS;
 use crate::storage::service_facts;
 
 /// The name of a workspace's first key.
 const FIRST_KEY: &str = "first key";
+
+/// Workspaces of one database with the same name, among which the one is looked for that has it still.
+const NAMED_ALIKE_MAX: i64 = 20;
 
 /// A workspace that was just created. It has no `Debug`, which would show the key.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +42,10 @@ pub struct ListedWorkspace {
     pub keys: i64,
     /// When it was created.
     pub created_at: Timestamp,
+    /// How far its move is, if one is under way or it has moved away.
+    pub moves: Option<State>,
+    /// Where it has moved to.
+    pub moved_to: Option<String>,
 }
 
 /// An API key, as the operator sees it; the key itself is not stored.
@@ -70,9 +81,10 @@ impl Services {
     pub(crate) async fn list_workspaces(&self, after: &str) -> Result<Part<ListedWorkspace>, Fault> {
         let select = sql!(
             format!(
-                "SELECT id, name, created_at, (SELECT COUNT(*) FROM api_keys
-                 WHERE workspace_id = workspaces.id AND revoked_at IS NULL) AS keys
-                 FROM workspaces WHERE id > :after ORDER BY id LIMIT {PART_ROWS}"
+                "SELECT w.id, w.name, w.created_at, (SELECT COUNT(*) FROM api_keys
+                 WHERE workspace_id = w.id AND revoked_at IS NULL) AS keys, m.state, m.moved_to
+                 FROM workspaces AS w LEFT JOIN moves AS m ON m.workspace_id = w.id AND m.lock > 0
+                 WHERE w.id > :after ORDER BY w.id LIMIT {PART_ROWS}"
             ),
             after = after
         );
@@ -83,6 +95,8 @@ impl Services {
                 name: row.text("name")?,
                 keys: row.integer("keys")?,
                 created_at: row.timestamp("created_at")?,
+                moves: row.optional_word("state")?,
+                moved_to: row.optional_text("moved_to")?,
             })
         });
         Ok(part(read.collect::<Result<_, Fault>>()?, |one| one.id.to_string()))
@@ -124,22 +138,56 @@ impl Services {
 
     /// The workspace with this id, or with this name if only one has it.
     pub(crate) async fn find_workspace(&self, workspace: &str) -> Result<WorkspaceId, Fault> {
+        // Whoever names their workspace like the id of another one is in nobody's way, also if that one is in another database.
         let find = sql!(
-            "SELECT id FROM workspaces WHERE id = :workspace OR name = :workspace ORDER BY id = :workspace DESC, id LIMIT 2",
-            workspace = workspace
+            "SELECT id FROM workspaces WHERE id = :workspace OR (name = :workspace AND :is_id = 0)
+             ORDER BY id = :workspace DESC, id LIMIT 2",
+            workspace = workspace,
+            is_id = WorkspaceId::from_stored(workspace).to_bytes().is_some()
         );
         let [found] = self.read([find]).await?;
         let mut found: Vec<WorkspaceId> = found.iter().map(|row| row.id("id")).collect::<Result<_, _>>()?;
-        // Whoever names their workspace like the id of another one is in nobody's way.
         if found.first().is_some_and(|id| **id == *workspace) {
             return Ok(found.swap_remove(0));
         }
-        let problem = match (found.pop(), found.is_empty()) {
-            (Some(id), true) => return Ok(id),
-            (None, _) => format!("no workspace has the id or name `{workspace}`"),
-            _ => format!("several are named `{workspace}`; give the id"),
+        only(found, workspace)
+    }
+
+    /// The same among all databases of this host, with the services that have its own.
+    pub(crate) async fn find_workspace_anywhere(
+        &self,
+        workspace: &str,
+    ) -> Result<(Self, WorkspaceId), Fault> {
+        let id = WorkspaceId::from_stored(workspace);
+        if self.sharding().is_none() || id.to_bytes().is_some() {
+            let home = self.at_home_of(&id).await?;
+            let id = home.find_workspace(workspace).await?;
+            return Ok((home, id));
+        }
+        let named = || {
+            sql!(
+                format!("SELECT id FROM workspaces WHERE name = :name ORDER BY id LIMIT {NAMED_ALIKE_MAX}"),
+                name = workspace
+            )
         };
-        Err(Error::field("workspace", problem).into())
+        let mut ids = BTreeSet::new();
+        for (_, rows) in self.search(named).await? {
+            for row in rows.iter() {
+                ids.insert(row.id::<WorkspaceId>("id")?);
+            }
+        }
+        let mut found = Vec::new();
+        for id in ids {
+            let home = self.at_home_of(&id).await?;
+            let is_named =
+                sql!("SELECT 1 AS is_so FROM workspaces WHERE id = :ws AND name = :name", name = workspace);
+            let [is_named] = home.read([is_named.in_workspace(&id)]).await?;
+            // What is left of it in another database has the name that it had there.
+            if !is_named.is_empty() {
+                found.push((home, id));
+            }
+        }
+        only(found, workspace)
     }
 
     /// Creates a workspace with one API key.
@@ -207,13 +255,21 @@ impl Services {
     }
 
     async fn replace_unseen_key(&self, unseen: &str) -> Result<Option<String>, Fault> {
-        let find =
-            sql!("SELECT workspace_id FROM api_keys WHERE id = :id AND revoked_at IS NULL", id = unseen);
+        let find = sql!(
+            format!(
+                "SELECT workspace_id, {STAYS} AS stays FROM api_keys WHERE id = :id AND revoked_at IS NULL"
+            ),
+            id = unseen
+        );
         let [found] = self.read([find]).await?;
         let Some(row) = found.first() else {
             self.first_key_shown().await?;
             return Ok(None);
         };
+        // Its keys change no more, and the service has to start.
+        if !row.flag("stays")? {
+            return Ok(None);
+        }
         let (key_id, key, insert) = self.new_key(&row.id("workspace_id")?, FIRST_KEY);
         let delete = sql!("DELETE FROM api_keys WHERE id = :id", id = unseen);
         self.write([delete, insert, service_facts::set(service_facts::UNSEEN_KEY, &key_id)]).await?;
@@ -249,6 +305,16 @@ impl Services {
         );
         (key_id, key.as_str().to_owned(), insert)
     }
+}
+
+/// The one that has the id or name, if there is one.
+fn only<T>(mut found: Vec<T>, named: &str) -> Result<T, Fault> {
+    let problem = match (found.pop(), found.is_empty()) {
+        (Some(one), true) => return Ok(one),
+        (None, _) => format!("no workspace has the id or name `{named}`"),
+        _ => format!("several are named `{named}`; give the id"),
+    };
+    Err(Error::field("workspace", problem).into())
 }
 
 fn read_keys(rows: &Rows) -> Result<Vec<ListedKey>, Fault> {

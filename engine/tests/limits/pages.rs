@@ -175,6 +175,13 @@ pub fn repeated() -> Vec<(&'static str, Vec<String>)> {
             vec![format!("up to {JOBS_PER_INVOCATION} runs"), format!("at most {JOBS_PER_INVOCATION} jobs")],
         ),
         (
+            "docs/moving-a-workspace.md",
+            vec![
+                format!("up to {MOVE_PART_ROWS_MAX} rows, or {} of recordings", bytes(MOVE_BLOBS_BYTES)),
+                format!("At most {} workspaces move at once", word(MOVES_AT_ONCE_MAX)),
+            ],
+        ),
+        (
             "CHANGELOG.md",
             vec![
                 format!("a budget of {}", bytes(RESPONSES_BYTES_MAX)),

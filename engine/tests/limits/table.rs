@@ -35,6 +35,7 @@ pub fn limits() -> Vec<Limit> {
         budgets(),
         memory(),
         retention(),
+        moves(),
     ]
     .concat()
 }
@@ -52,6 +53,10 @@ fn requests() -> Vec<Limit> {
     vec![
         most("request body", bytes(BODY_BYTES_MAX)),
         most("levels of a body's JSON", count(JSON_DEPTH_MAX)),
+        most(
+            "part of the file of a [move](moving-a-workspace.md), from the operator",
+            bytes(MOVE_PART_BYTES_MAX),
+        ),
         most("time to send a request", duration(REQUEST_READ_MS)),
         most("time for a body that arrives slowly (self-hosted)", slow_body),
         most("head of a request (self-hosted)", bytes(HEAD_BYTES_MAX)),
@@ -75,6 +80,7 @@ fn requests() -> Vec<Limit> {
             "databases in which a Worker's timer looks for more than due calls",
             count(SHARDS_PER_TIMER_MAX),
         ),
+        most("workspaces that [move](moving-a-workspace.md) at once", count(MOVES_AT_ONCE_MAX)),
         most("difference in size of databases that count as equally full", bytes(FILL_STEP_BYTES)),
         most(
             "time for which a number is kept for a request that is binding it",
@@ -554,6 +560,32 @@ fn retention() -> Vec<Limit> {
             round(RETENTION_CALLS_MAX).replace("of 50", "of at most 50 and 8 MiB"),
         ),
         most("recordings that a round deletes for their age", round(RETENTION_RECORDINGS_MAX)),
+    ]
+}
+
+fn moves() -> Vec<Limit> {
+    let rows = format!("{}, words of calls {}", count(MOVE_PART_ROWS_MAX), count(MOVE_PART_WORDS_MAX));
+    let ends = format!("at {} of rows, or {} of blobs", bytes(MOVE_ROWS_BYTES), bytes(MOVE_BLOBS_BYTES));
+    let looked_at = u64::try_from(MOVE_LOOKED_AT_MAX).unwrap() * MOVE_LOOKS_MAX as u64;
+    let recordings = format!(
+        "{}, fewer if they have {} segments",
+        count(MOVE_ERASED_RECORDINGS_MAX),
+        count(MOVE_ERASED_SEGMENTS_MAX)
+    );
+    vec![
+        most("head of the file of a move", bytes(MOVE_HEAD_BYTES_MAX)),
+        most("models, voices or transcribers that it names", count(MOVE_NEEDS_MAX)),
+        most("line that a part of a move begins with", bytes(MOVE_PART_HEAD_BYTES_MAX)),
+        most("rows in a part", rows),
+        most("beginning of what the next part has", ends),
+        most(
+            "blobs in a part",
+            format!("{}, {} each", count(MOVE_PART_BLOBS_MAX), bytes(MOVE_BLOB_BYTES_MAX)),
+        ),
+        most("tools and webhooks in a part of signing secrets", count(MOVE_PART_SECRETS_MAX)),
+        most("rows that a step of a move looks at", count(looked_at)),
+        most("rows that a step erases", count(MOVE_ERASED_ROWS_MAX)),
+        most("recordings that a step erases", recordings),
     ]
 }
 

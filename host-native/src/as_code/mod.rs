@@ -26,6 +26,7 @@ use self::api::Api;
 use self::failure::Failure;
 use self::folder::Folder;
 use self::show::Paint;
+pub(crate) use self::show::clean;
 
 /// All is well, and nothing differs.
 const DONE: u8 = 0;
@@ -113,7 +114,7 @@ pub fn run(command: &Command) -> u8 {
         Ok(code) => code,
         Err(failure) => {
             let paint = Paint::of(&io::stderr());
-            eprintln!("{}", paint.red(&show::clean(&format!("sidetone: {failure}"))));
+            eprintln!("{}", paint.red(&clean(&format!("sidetone: {failure}"))));
             FAILED
         }
     }

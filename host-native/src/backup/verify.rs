@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use sidetone_engine::storage::migrations::MIGRATIONS;
+use sidetone_engine::storage::moves::State;
 use sidetone_engine::storage::{backups, secret_fingerprint};
 
 use super::{DATABASE, Failure, RECORDINGS, SECRET, TRANSCRIPTS};
@@ -40,11 +41,7 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
     let broken = |what: String| {
         format!("the database {} is damaged ({what}); restore a backup that is sound", path.display())
     };
-    let database = Connection::open_with_flags(
-        &path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )
-    .map_err(|error| broken(error.to_string()))?;
+    let database = open(&path).map_err(|error| broken(error.to_string()))?;
     let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
         database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
     };
@@ -92,6 +89,42 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
     })
 }
 
+/// A move of a workspace that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    /// The workspace.
+    pub workspace_id: String,
+    /// Its name.
+    pub name: String,
+    /// `exp_…` or `imp_…`
+    pub id: String,
+    /// How far it is; `None`: a later version has more states.
+    pub state: Option<State>,
+    /// Of an import the export, of an export the import that it was handed over to.
+    pub other_id: Option<String>,
+}
+
+/// The moves that are under way in the database of this folder.
+pub fn moves(folder: &Path) -> Result<Vec<UnderWay>, Failure> {
+    let database = open(&folder.join(DATABASE))?;
+    if !database.prepare(backups::HAS_MOVES)?.exists([])? {
+        return Ok(Vec::new());
+    }
+    let mut select = database.prepare(backups::MOVES)?;
+    let rows = select.query_map([], |row| {
+        let state: String = row.get(3)?;
+        let (workspace_id, name, id, other_id) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?);
+        Ok(UnderWay { workspace_id, name, id, state: State::parse(&state), other_id })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Opens a database to read it.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
+}
+
 impl Verified {
     /// Whether a row counts this file below `recordings/`.
     pub(super) fn has_segment(&self, name: &Path) -> bool {
@@ -106,8 +139,7 @@ impl Verified {
 
 /// What a database names: recordings and archived transcripts, as [`name_of`] names their files.
 pub(super) fn named(database: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(database, flags)?;
+    let database = open(database)?;
     let texts = |sql: &str| -> rusqlite::Result<Vec<String>> {
         database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
     };

@@ -3,9 +3,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::base::time;
-use sidetone_engine::engine::Engine;
+use sidetone_engine::engine::{Engine, ListedWorkspace};
+use sidetone_engine::storage::moves::State;
 use tokio::runtime::Runtime;
 
+use super::moving::{MoveOptions, run_move};
 use super::place::Place;
 use super::{Failure, failure, key_lost, print_line};
 
@@ -39,6 +41,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Move a workspace to another database of a service that has several, or give that up. It can be read meanwhile, and takes no
+    /// changes. Exits with 0 when done, 1 if it is not yet or needs you, 2 if it failed.
+    Move(MoveOptions),
 }
 
 /// The fields of `PATCH /workspace`. `none` takes a limit away.
@@ -94,6 +99,10 @@ impl NewLimits {
 
 /// Runs it. A workspace can be created before the service has ever started.
 pub fn run(command: Command, runtime: &Runtime) -> Result<(), Failure> {
+    if let Command::Move(options) = &command {
+        // As of the other commands that move workspaces, its exit codes say more.
+        std::process::exit(i32::from(run_move(options, runtime)));
+    }
     let place = match command {
         Command::Create { .. } => Place::named()?,
         _ => Place::of_service()?,
@@ -124,6 +133,8 @@ pub fn run(command: Command, runtime: &Runtime) -> Result<(), Failure> {
             };
             Ok(print_line(&if json { now.to_string() } else { described(&now) })?)
         }),
+        // It has ended the process.
+        Command::Move(_) => Ok(()),
     }
 }
 
@@ -138,14 +149,35 @@ async fn list(engine: &Engine, as_json: bool) -> Result<(), Failure> {
         for one in workspaces {
             let created_at = time::format(one.created_at.ms());
             print_line(&match as_json {
-                true => json!({"id": one.id, "name": one.name, "keys": one.keys, "created_at": created_at})
-                    .to_string(),
-                false => format!("{}  {created_at}  {:>4} keys  {}", one.id, one.keys, one.name),
+                true => json!({
+                    "id": one.id,
+                    "name": one.name,
+                    "keys": one.keys,
+                    "created_at": created_at,
+                    "move": one.moves.map(State::as_str),
+                    "moved_to": one.moved_to,
+                })
+                .to_string(),
+                false => {
+                    let (id, keys, name) = (&one.id, one.keys, &one.name);
+                    format!("{id}  {created_at}  {keys:>4} keys  {name}{}", move_of(&one))
+                }
             })?;
         }
         after = next;
     }
     Ok(())
+}
+
+/// Whether a workspace moves or has moved, behind its name.
+fn move_of(workspace: &ListedWorkspace) -> String {
+    match (workspace.moves, &workspace.moved_to) {
+        (None, _) => String::new(),
+        (Some(State::Released | State::Erasing | State::Gone), Some(url)) => format!("  moved to {url}"),
+        // Its import was given up.
+        (Some(State::Gone), None) => "  empty (its import was dropped)".to_owned(),
+        (Some(state), _) => format!("  moving ({})", state.as_str()),
+    }
 }
 
 /// A workspace for people: what it has, and what keeps its limits from holding.

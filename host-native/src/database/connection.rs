@@ -85,6 +85,11 @@ impl Session {
             return columns.clone();
         }
         let columns: Arc<[String]> = prepared.column_names().map(str::to_owned).collect();
+        // D1 has one value for each name, so a second column of a name would be lost there.
+        debug_assert!(
+            columns.iter().enumerate().all(|(n, name)| !columns[..n].contains(name)),
+            "two columns have one name: {sql}"
+        );
         if cache.len() >= PREPARED_STATEMENTS_MAX {
             cache.clear();
         }

@@ -1,8 +1,8 @@
 //! Applies migrations to a database, in one transaction.
 use std::collections::BTreeSet;
 
-use rusqlite::Connection;
-use sidetone_engine::storage::migrations::MIGRATIONS;
+use rusqlite::{Connection, Transaction};
+use sidetone_engine::storage::migrations::{MIGRATIONS, Migration};
 
 use super::OpenError;
 
@@ -23,10 +23,61 @@ pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     {
         return Err(OpenError::Newer(unknown.clone()));
     }
-    for migration in MIGRATIONS.iter().filter(|migration| !applied.contains(migration.name)) {
-        transaction.execute_batch(migration.sql)?;
-        transaction.execute("INSERT INTO migrations (name) VALUES (?1)", [migration.name])?;
+    let missing: Vec<&Migration> =
+        MIGRATIONS.iter().filter(|migration| !applied.contains(migration.name)).collect();
+    if !missing.is_empty() {
+        apply(&transaction, &missing)?;
     }
     transaction.commit()?;
     Ok(())
+}
+
+/// A workspace that moves to another host refuses every change. Its lock is lifted meanwhile, which nobody else sees: the row of
+/// the move says which schema its rows are of, so such a move is given up and begun again.
+fn apply(transaction: &Transaction<'_>, missing: &[&Migration]) -> Result<(), OpenError> {
+    let has_moves: bool = transaction.query_row(
+        "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'moves')",
+        [],
+        |row| row.get(0),
+    )?;
+    if has_moves {
+        transaction.execute("UPDATE moves SET lock = lock - 3 WHERE lock > 0", [])?;
+    }
+    for migration in missing {
+        transaction.execute_batch(migration.sql)?;
+        transaction.execute("INSERT INTO migrations (name) VALUES (?1)", [migration.name])?;
+    }
+    if has_moves {
+        transaction.execute("UPDATE moves SET lock = lock + 3 WHERE lock < 0", [])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_migration_changes_rows_of_a_locked_workspace_and_it_stays_locked() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO workspaces (id, name, created_at) VALUES ('ws_1', 'Acme', 0);
+                 INSERT INTO moves (workspace_id, id, state, lock, schema, file_key, began_at, changed_at)
+                   VALUES ('ws_1', 'exp_1', 'frozen', 2, '', '', 0, 0);
+                 CREATE TRIGGER moving_1 BEFORE UPDATE ON workspaces
+                   WHEN (SELECT lock FROM moves WHERE workspace_id = 'ws_1') >= 2
+                   BEGIN SELECT RAISE(ABORT, 'workspace_moving'); END;",
+            )
+            .unwrap();
+        let rename = Migration { name: "9999_rename.sql", sql: "UPDATE workspaces SET name = name || '!';" };
+        assert!(connection.execute_batch(rename.sql).is_err());
+        let transaction = connection.transaction().unwrap();
+        apply(&transaction, &[&rename]).unwrap();
+        transaction.commit().unwrap();
+        let name: String = connection.query_row("SELECT name FROM workspaces", [], |row| row.get(0)).unwrap();
+        assert_eq!(name, "Acme!");
+        assert!(connection.execute_batch(rename.sql).is_err(), "it is locked again");
+    }
 }

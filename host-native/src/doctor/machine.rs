@@ -2,8 +2,11 @@
 use std::io;
 use std::path::Path;
 
+use sidetone_engine::storage::moves::State;
+
 use super::{Finding, Look};
-use crate::backup;
+use crate::as_code::clean;
+use crate::backup::{self, UnderWay};
 use crate::check;
 use crate::data;
 use crate::settings::Settings;
@@ -11,6 +14,8 @@ use crate::settings::Settings;
 /// With less room a service does not go on for long.
 const ROOM_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 const MIB: u64 = 1024 * 1024;
+/// What findings about moves of workspaces are called.
+const MOVES: &str = "moves";
 
 /// The looks at this machine.
 pub fn looks(settings: &Settings) -> Vec<Look<'_>> {
@@ -111,14 +116,60 @@ fn database(path: &Path, secret: Option<&str>) -> Vec<Finding> {
     if !path.join(backup::DATABASE).exists() {
         return vec![Finding::warning(CHECK, "there is none yet; the first start makes it")];
     }
-    vec![match backup::verify_quickly(path, secret) {
-        Ok(found) => Finding::good(
-            CHECK,
-            format!(
-                "sound, and the server secret is its own: {} workspaces, {} calls, {} recordings",
-                found.workspaces, found.calls, found.recordings
-            ),
+    let found = match backup::verify_quickly(path, secret) {
+        Ok(found) => found,
+        Err(error) => return vec![Finding::problem(CHECK, error.to_string())],
+    };
+    let sound = format!(
+        "sound, and the server secret is its own: {} workspaces, {} calls, {} recordings",
+        found.workspaces, found.calls, found.recordings
+    );
+    let mut findings = vec![Finding::good(CHECK, sound)];
+    match backup::moves(path) {
+        Ok(moves) => findings.extend(moves.iter().map(left_over)),
+        Err(error) => findings.push(Finding::warning(MOVES, error.to_string())),
+    }
+    findings
+}
+
+/// A move that somebody has to bring to its end, and the command that goes on with it.
+fn left_over(found: &UnderWay) -> Finding {
+    let UnderWay { workspace_id, id, state, .. } = found;
+    let name = clean(&found.name);
+    let export = format!("sidetone export --workspace {workspace_id}");
+    // Of an import.
+    let of = found.other_id.as_deref().unwrap_or("EXPORT");
+    let next = match state {
+        Some(State::Closing) => {
+            format!("no call and no run begins in it. Go on: `{export} FILE`; give up: `{export} --take-back`")
+        }
+        Some(State::Frozen) => format!(
+            "it takes no changes. Go on at the other host: `sidetone import FILE`; give up: `{export} --take-back`"
         ),
-        Err(error) => Finding::problem(CHECK, error.to_string()),
-    }]
+        Some(State::Released) => {
+            format!("it was handed over. Once it runs at the other host, erase what is left: `{export} --erase`")
+        }
+        Some(State::Erasing) => format!("not everything of it is erased. Go on: `{export} --erase`"),
+        Some(State::Arriving) => {
+            "not everything of it is here. Go on: `sidetone import FILE`; give up: `sidetone import FILE --drop`"
+                .to_owned()
+        }
+        Some(State::Arrived) => format!(
+            "it waits to be handed over. Go on at the host that it comes from: `{export} --release {id} --export-id {of} --to URL`, then \
+             here: `sidetone import FILE --code`; give up: `sidetone import FILE --drop`"
+        ),
+        Some(State::Opening) => format!(
+            "it was handed over to here, and does not run yet. Go on: `sidetone import FILE --code`. The host that it comes \
+             from tells the code again: `{export} --release {id} --export-id {of} --to URL`"
+        ),
+        Some(State::Dropping) => {
+            "not everything of its import is removed. Go on: `sidetone import FILE --drop`".to_owned()
+        }
+        // These are of no move that is under way, or this version does not know the word.
+        Some(State::TakenBack | State::Gone | State::Running) | None => {
+            "its move is not at its end; use the version of Sidetone that has begun it".to_owned()
+        }
+    };
+    let state = state.map_or("moving", State::as_str);
+    Finding::warning(MOVES, format!("{name} ({workspace_id}) is {state}: {next}"))
 }

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::{prometheus_text, text};
-use sidetone_engine::ports::{self, BoxFuture, DatabaseError, JobsOfKind, MetricsForm, Readings};
+use sidetone_engine::ports::{
+    self, BoxFuture, DatabaseError, JobsOfKind, MetricsForm, MovesInState, Readings,
+};
 use tokio::sync::Mutex;
 
-use super::{Gauges, KindLabels, Metrics, process};
+use super::{Gauges, KindLabels, Metrics, StateLabels, process};
 
 /// Whoever asks sooner gets the same figures.
 const KEPT: Duration = Duration::from_secs(1);
@@ -82,6 +84,11 @@ impl Gauges {
             let labels = KindLabels { kind };
             self.jobs_due.get_or_create(&labels).set(due);
             self.jobs_oldest_late.get_or_create(&labels).set(seconds(oldest_late_ms));
+        }
+        for MovesInState { state, count, oldest_ms } in readings.moves {
+            let labels = StateLabels { state };
+            self.moves.get_or_create(&labels).set(count);
+            self.moves_oldest.get_or_create(&labels).set(seconds(oldest_ms));
         }
         self.deliveries_late.set(seconds(readings.deliveries_late_ms));
         self.spent_dollars.set(readings.spent_microusd as f64 / 1e6);

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{
-    BoxFuture, Database, DatabaseError, JobsOfKind, Metrics as _, MetricsForm, Readings,
+    BoxFuture, Database, DatabaseError, JobsOfKind, Metrics as _, MetricsForm, MovesInState, Readings,
 };
+use sidetone_engine::storage::moves::freeze;
 
 use super::*;
 use crate::Sandbox;
@@ -74,7 +76,8 @@ fn used() -> Arc<Metrics> {
 
 fn readings() -> Readings {
     let job = JobsOfKind { kind: "webhook_delivery", due: 2, oldest_late_ms: 1_500 };
-    Readings { jobs: vec![job], spent_microusd: 2_500_000, conversations: 7, ..Readings::default() }
+    let moves = vec![MovesInState { state: "frozen", count: 1, oldest_ms: 90_000 }];
+    Readings { jobs: vec![job], moves, spent_microusd: 2_500_000, conversations: 7, ..Readings::default() }
 }
 
 async fn page_of(page: &Page, form: MetricsForm) -> String {
@@ -105,6 +108,8 @@ async fn the_page_has_what_was_counted_and_read() {
         "sidetone_outside_answer_seconds_sum{party=\"model\",provider=\"openai\"} 0.3",
         "sidetone_jobs_due{kind=\"webhook_delivery\"} 2",
         "sidetone_jobs_oldest_late_seconds{kind=\"webhook_delivery\"} 1.5",
+        "sidetone_moves{state=\"frozen\"} 1",
+        "sidetone_moves_oldest_seconds{state=\"frozen\"} 90.0",
         "sidetone_spent_this_month_dollars 2.5",
         "sidetone_conversations 7",
         "sidetone_timers_total 2",
@@ -182,6 +187,24 @@ fn what_waits_is_as_late_as_it_is() {
     assert_eq!((jobs_of(&failed, "webhook_delivery"), failed.deliveries_late_ms), (Some((0, 0)), 0));
 }
 
+#[test]
+fn a_move_is_shown_until_it_has_ended() {
+    let sandbox = Sandbox::new();
+    let read = || block_on(sandbox.services().readings()).unwrap();
+    let seen = |readings: &Readings| -> Vec<(&'static str, i64, i64)> {
+        let there = readings.moves.iter().filter(|moves| moves.count > 0);
+        there.map(|moves| (moves.state, moves.count, moves.oldest_ms)).collect()
+    };
+    let empty = read();
+    assert_eq!((empty.moves.len(), seen(&empty)), (8, Vec::new()));
+    let workspace_id = WorkspaceId::from_stored(sandbox.get("/workspace")["id"].as_str().unwrap());
+    block_on(freeze::close(sandbox.services(), &workspace_id)).unwrap().unwrap();
+    sandbox.advance(60_000);
+    assert_eq!(seen(&read()), [("closing", 1, 60_000)]);
+    block_on(freeze::take_back(sandbox.services(), &workspace_id)).unwrap().unwrap();
+    assert!(seen(&read()).is_empty());
+}
+
 /// A database that says how it would read, and then reads.
 struct Explains {
     database: Memory,
@@ -216,7 +239,7 @@ fn no_table_is_read_from_end_to_end_but_the_workspaces() {
     block_on(sandbox.services().readings()).unwrap();
     let steps = database.steps.lock().unwrap().clone();
     let scanned: Vec<&String> = steps.iter().filter(|step| step.starts_with("SCAN")).collect();
-    let small = ["SCAN w ", "SCAN json_each ", "SCAN (subquery"];
+    let small = ["SCAN w ", "SCAN json_each ", "SCAN (subquery", "SCAN moves"];
     assert!(scanned.iter().all(|step| small.iter().any(|small| step.starts_with(small))), "{steps:?}");
     assert!(steps.iter().any(|step| step.contains("jobs_by_kind")), "{steps:?}");
 }

@@ -3,6 +3,8 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::sql;
+use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze, take_back};
+use sidetone_tests::direct_access::wait;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
 use sidetone_tests::fakes::carrier::{CallEvent, PhoneCall, Public, Wire};
 use sidetone_tests::{Created, World};
@@ -146,4 +148,23 @@ fn a_binding_from_before_is_not_called_and_is_replaced() {
     assert_eq!(us.get("/calls").ok()["stats"]["total"], 1);
     let unbound = them.call(Method::DELETE, &format!("/numbers/{OURS}"), None);
     unbound.refused("not_found");
+}
+
+/// Nothing of a workspace changes while it moves, and whoever asks for its number is not told that it is theirs that moves.
+#[test]
+fn a_number_is_not_taken_from_a_workspace_that_moves() {
+    let granted = Granted::new();
+    granted.bound_by_them_before();
+    let Granted { us, them } = &granted;
+    let (services, id) = (them.direct_access(), them.workspace_id());
+    wait(close(&services, &id)).unwrap().unwrap();
+    assert_eq!(wait(freeze(&services, &id, true)).unwrap().unwrap(), Freeze::Frozen);
+    let ours = us.assistant().id;
+    let refusal = bind(us, OURS, &ours).refused("number_in_use");
+    let message = refusal["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Another workspace") && message.contains("moves to another host"), "{message}");
+    assert_eq!(them.get("/numbers").ok().json[0]["number"], OURS);
+    wait(take_back(&services, &id)).unwrap().unwrap();
+    bind(us, OURS, &ours).ok();
+    assert_eq!(them.get("/numbers").ok().json, json!([]));
 }

@@ -3,6 +3,7 @@
 mod command_line;
 mod doctor;
 mod messages;
+mod moving;
 mod said;
 mod stopping;
 mod tls;

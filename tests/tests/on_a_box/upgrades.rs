@@ -9,7 +9,7 @@ use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::storage::migrations::MIGRATIONS;
 use sidetone_tests::process::{self, Client, Folder, Server};
 
-use crate::said::{answered, settle};
+use crate::said::{answered, key_in, refused, settle};
 
 /// A server secret, as the file has it.
 const SECRET: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -218,5 +218,58 @@ fn an_upgrade_is_taken_back_with_the_backup_made_before() {
     read(&mut client, true);
     let assistants: Value = client.expect(200, "GET", "/assistants", None);
     assert_eq!(assistants.as_array().map(Vec::len), Some(1), "what was written since is not there");
+    assert!(server.stop().success());
+}
+
+/// It changes rows of every workspace.
+const OF_ALL_ROWS: &str = "0041_kept_bytes.sql";
+
+#[test]
+fn a_box_with_a_frozen_workspace_is_upgraded_and_starts() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let database = || Connection::open(data.join("sidetone.db")).unwrap();
+    let export = |further: &[&str]| {
+        process::run(&data, &[], &[&["export", "--workspace", "default"][..], further].concat())
+    };
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let desk = json!({"name": "Desk", "instructions": "Be kind."});
+    let server = Server::start(&data, &[]);
+    let key = key_in(server.welcome());
+    server.connect(&key).expect(201, "POST", "/assistants", Some(&desk));
+    assert!(server.stop().success());
+    database()
+        .execute_batch(
+            "INSERT INTO snapshots (workspace_id, id, content) SELECT id, 'aa', '{}' FROM workspaces",
+        )
+        .unwrap();
+    answered(&export(&[&file("first.move")]));
+
+    // As a version before that migration would have frozen it.
+    database()
+        .execute_batch(&format!(
+            "ALTER TABLE workspaces DROP COLUMN snapshot_bytes;
+             DELETE FROM migrations WHERE name = '{OF_ALL_ROWS}';
+             UPDATE moves SET schema = '0040_earlier.sql 0';"
+        ))
+        .unwrap();
+    let migration = MIGRATIONS.iter().find(|migration| migration.name == OF_ALL_ROWS).unwrap();
+    let locked = database().execute_batch(&format!("BEGIN; {}", migration.sql)).unwrap_err();
+    assert!(locked.to_string().contains("workspace_moving"), "{locked}");
+
+    let server = Server::start(&data, &[]);
+    let mut client = server.connect(&key);
+    let kept = database().query_row("SELECT snapshot_bytes FROM workspaces", [], |row| row.get::<_, i64>(0));
+    assert_eq!(kept.unwrap(), 2, "the migration has changed the row");
+    assert_eq!(client.expect(200, "GET", "/assistants", None)[0]["name"], "Desk");
+    let moving = client.expect(503, "POST", "/assistants", Some(&desk));
+    assert_eq!(moving["error"]["code"], "workspace_moving", "it is still frozen");
+
+    // Its rows are not those of the file any more: the move begins again.
+    let changed = refused(&export(&[&file("second.move")]));
+    assert!(changed.contains("upgraded after the workspace was frozen"), "{changed}");
+    answered(&export(&["--take-back"]));
+    client.expect(201, "POST", "/assistants", Some(&desk));
+    answered(&export(&[&file("third.move")]));
     assert!(server.stop().success());
 }

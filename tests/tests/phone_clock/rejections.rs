@@ -1,4 +1,7 @@
 //! Calls that are rejected: by us with a spoken reason, or by the carrier after its callbacks have reported the call.
+use sidetone_engine::sql;
+use sidetone_engine::storage::moves::lock;
+
 use super::*;
 
 /// Vonage cannot decline a call: it answers, speaks the reason, and ends the call itself.
@@ -32,6 +35,40 @@ fn a_spoken_rejection_is_not_cut_off() {
     sandbox.run_jobs();
     let sent = sandbox.sent_http();
     assert!(sent.is_empty(), "hung up in the middle of the sentence: {sent:?}");
+}
+
+/// The workspace moves to another host: nothing can be stored, and a caller waits.
+#[test]
+fn a_caller_of_a_locked_workspace_is_told_that_it_is_busy() {
+    let wire = VonageWire::default();
+    let settings = wire.settings("http://vonage.example");
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let sandbox = Sandbox::with_settings(&settings);
+    let assistant = sandbox.post(
+        "/assistants",
+        json!({"name": "Front desk", "instructions": "Be kind.", "voice": "builtin/tone"}),
+    );
+    let id = assistant.json["id"].clone();
+    sandbox.put(&format!("/numbers/{OURS}"), json!({"assistant_id": id, "provider": "vonage"}));
+    let services = sandbox.services();
+    let find = sql!("SELECT workspace_id FROM numbers");
+    let found = block_on(services.ports().database.read(vec![find])).unwrap();
+    let workspace_id = found[0].first().unwrap().id("workspace_id").unwrap();
+    block_on(lock::arm(services, &workspace_id)).unwrap();
+    let locked = sql!(
+        "INSERT INTO moves (workspace_id, id, state, lock, schema, file_key, began_at, changed_at)
+         VALUES (:id, 'exp_1', 'frozen', 2, '', '', 0, 0)",
+        id = &workspace_id
+    );
+    block_on(services.ports().database.write(vec![locked])).unwrap();
+
+    let mut call = phone_call(false, &json!({"webhook_url": "", "stream_url": ""}));
+    call.carrier_call_id = "63f61863-4a51-4f6b-86e1-46edebcf9356".to_owned();
+    call.voice_url = format!("{BASE_URL}/carriers/vonage/voice");
+    call.status_url = format!("{BASE_URL}/carriers/vonage/status");
+    let refusal = tell(&sandbox, &wire, &call, &CallEvent::Incoming, 0, START_S);
+    assert_eq!((refusal.status, &refusal.json[0]["action"]), (200, &json!("talk")), "{refusal:?}");
+    assert_eq!(sandbox.get("/calls").json["calls"], json!([]));
 }
 
 /// A call whose order the carrier rejects after its callbacks have already reported the call.

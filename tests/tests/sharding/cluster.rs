@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use sidetone::Sandbox;
 use sidetone::database::Memory;
 use sidetone::sandbox::memory;
 use sidetone_engine::base::api_key::ApiKey;
@@ -98,8 +99,12 @@ impl Database for Shards {
 
 impl Cluster {
     pub fn new(shards: usize) -> Self {
+        Self::with_settings(shards, &[])
+    }
+
+    pub fn with_settings(shards: usize, settings: &[(&str, &str)]) -> Self {
         let shards = Shards::new(shards);
-        let world = World::over(shards.clone());
+        let world = World::over_with(shards.clone(), settings);
         Self { shards, directory: Arc::default(), world }
     }
 
@@ -150,6 +155,10 @@ impl Cluster {
             self.world.sandbox().unwrap().run_jobs()
         };
         (0..self.shards.all.len()).map(turn).sum()
+    }
+
+    pub fn sandbox(&self) -> &Sandbox {
+        self.world.sandbox().unwrap()
     }
 
     fn find(&self, key: &str) -> Option<Place> {

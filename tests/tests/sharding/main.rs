@@ -1,7 +1,7 @@
-//! A prototype of the plan for more workspaces than fit in one D1 database (ARCHITECTURE.md, "More than one database"):
-//! several databases as shards, a directory, and workspaces that move while requests arrive. Of moves, the product has the
-//! pages in which the rows of a workspace move; the tests make sure that it allows the rest. `product`,
-//! `outages` and `turns` test what is in the product: requests and jobs that find their database.
+//! More workspaces than fit in one D1 database (ARCHITECTURE.md, "More than one database"): several databases as shards, a
+//! directory, and workspaces that move. `product`, `outages` and `turns` test requests and jobs that find their database, `between`
+//! workspaces that move from one to another. `moving` and `mover` are the prototype with which that was planned; all others are about
+//! moves to another host, or about pages, which both kinds of moves have.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,13 +10,27 @@
     reason = "helpers of tests are tests: they panic when something is wrong, and print measurements"
 )]
 
+mod arriving;
+mod arriving_shards;
+mod between;
+mod closing;
 mod cluster;
+mod crafted_files;
+mod described;
+mod desks;
+mod dying;
+mod frozen;
 mod growth;
+mod handing_over;
+mod lost_writes;
 mod mover;
 mod moving;
+mod once;
 mod outages;
 mod pages;
 mod product;
+mod rules;
+mod same;
 mod schema;
 mod size;
 mod turns;

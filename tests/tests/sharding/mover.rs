@@ -8,20 +8,16 @@ use sidetone_engine::base::limits::INTEGER_MAX;
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::sql;
-use sidetone_engine::storage::calls::search;
-use sidetone_engine::storage::moving::{Page, Sum, Table, Window};
+use sidetone_engine::storage::moving::{AWAY, Page, Sum, TABLES, Table, Window};
 
 use crate::cluster::{Cluster, Directory, Place, Shards};
-use crate::schema::tables;
 
 /// Rows copied per step. On D1 as many as fit a batch; small here, so that there are many steps.
 const PAGE_ROWS: usize = 3;
 /// A step that copies. It looks at all rows: each further step is one more interruption that is tested.
 const STEP: Window = Window { rows: 3, looked_at: 1_000, bytes: 1_000_000 };
-/// As much as is compared at once, however it was copied.
+/// As much as is compared or deleted at once, however it was copied.
 const WHOLE: Window = Window { rows: 1_000, looked_at: 1_000, bytes: 1_000_000 };
-/// `revoked_at` of a key whose workspace is being moved: not a real time, so that it differs from a revoked key.
-const FROZEN: i64 = -1;
 /// Frozen rows that stay at the source: without its row, a bootstrap key would create a new workspace there.
 const TOMBSTONES: &[&str] = &["workspaces", "api_keys"];
 
@@ -31,7 +27,6 @@ pub enum Step {
     Freeze,
     EmptyTarget,
     Copy { table: usize, page: usize },
-    Index { page: usize },
     Verify,
     Switch,
     Thaw,
@@ -42,7 +37,6 @@ pub enum Step {
 pub struct Mover {
     shards: Arc<Shards>,
     directory: Arc<Mutex<Directory>>,
-    tables: Vec<Table>,
     workspace: String,
     from: usize,
     to: usize,
@@ -65,8 +59,7 @@ impl Mover {
             Place::Moving { from, to } => (from, to, Step::Freeze),
             Place::Settling { from, to } => (from, to, Step::Thaw),
         };
-        let tables = tables(shards.at(from));
-        Self { shards, directory, tables, workspace: workspace.to_owned(), from, to, next, after: Vec::new() }
+        Self { shards, directory, workspace: workspace.to_owned(), from, to, next, after: Vec::new() }
     }
 
     /// Performs all remaining steps; returns their number.
@@ -90,7 +83,7 @@ impl Mover {
             // its lease. From here on all of them fail, including those that have already read.
             Step::Freeze => {
                 self.write(from, vec![
-                    sql!("UPDATE api_keys SET revoked_at = :revoked_at WHERE workspace_id = :workspace_id AND revoked_at IS NULL", workspace_id = &self.workspace, revoked_at = FROZEN),
+                    sql!("UPDATE api_keys SET revoked_at = :revoked_at WHERE workspace_id = :workspace_id AND revoked_at IS NULL", workspace_id = &self.workspace, revoked_at = AWAY),
                     sql!("UPDATE jobs SET lease = NULL, due_at = :due_at WHERE workspace_id = :workspace_id", workspace_id = &self.workspace, due_at = INTEGER_MAX),
                 ]);
                 Step::EmptyTarget
@@ -102,16 +95,14 @@ impl Mover {
             Step::Copy { table, page } => {
                 if self.copy(table) {
                     Step::Copy { table, page: page + 1 }
-                } else if table + 1 < self.tables.len() {
+                } else if table + 1 < TABLES.len() {
                     Step::Copy { table: table + 1, page: 0 }
                 } else {
-                    Step::Index { page: 0 }
+                    Step::Verify
                 }
             }
-            Step::Index { page } if self.index(page) == PAGE_ROWS => Step::Index { page: page + 1 },
-            Step::Index { .. } => Step::Verify,
             Step::Verify => {
-                for table in &self.tables {
+                for table in TABLES {
                     assert_eq!(self.sum(table, from), self.sum(table, to), "{}", table.name);
                 }
                 assert_eq!(self.entries(from), self.entries(to), "the text index");
@@ -123,7 +114,7 @@ impl Mover {
             }
             Step::Thaw => {
                 self.write(to, vec![
-                    sql!("UPDATE api_keys SET revoked_at = NULL WHERE workspace_id = :workspace_id AND revoked_at = :revoked_at", workspace_id = &self.workspace, revoked_at = FROZEN),
+                    sql!("UPDATE api_keys SET revoked_at = NULL WHERE workspace_id = :workspace_id AND revoked_at = :revoked_at", workspace_id = &self.workspace, revoked_at = AWAY),
                     sql!("UPDATE jobs SET due_at = 0 WHERE workspace_id = :workspace_id AND due_at = :due_at", workspace_id = &self.workspace, due_at = INTEGER_MAX),
                 ]);
                 Step::EmptySource
@@ -140,10 +131,11 @@ impl Mover {
 
     /// The number of the workspace's rows on a shard, by table, and of its entries in the text index.
     pub fn rows(&self, shard: usize) -> Vec<(String, usize)> {
-        let count =
-            |table: &Table| (table.name.clone(), usize::try_from(self.sum(table, shard).rows).unwrap());
+        let count = |table: &'static Table| {
+            (table.name.to_owned(), usize::try_from(self.sum(table, shard).rows).unwrap())
+        };
         let entries = ("call_index".to_owned(), self.entries(shard));
-        self.tables.iter().map(count).chain([entries]).collect()
+        TABLES.iter().map(count).chain([entries]).collect()
     }
 
     fn place(&self, place: Place) {
@@ -152,7 +144,7 @@ impl Mover {
 
     /// Copies the next page of a table, in the form in which it would cross a network; whether the table goes on.
     fn copy(&mut self, table: usize) -> bool {
-        let table = &self.tables[table];
+        let table = &TABLES[table];
         let page = self.page(STEP, table, self.from, &self.after);
         assert!(page.rows.len() <= PAGE_ROWS);
         let arrived = Page::from_line(&page.to_line()).unwrap();
@@ -164,23 +156,9 @@ impl Mover {
         !self.after.is_empty()
     }
 
-    fn page(&self, window: Window, table: &Table, shard: usize, after: &[Value]) -> Page {
+    fn page(&self, window: Window, table: &'static Table, shard: usize, after: &[Value]) -> Page {
         let workspace_id = WorkspaceId::from_stored(&*self.workspace);
         block_on(window.read(self.shards.at(shard), table, &workspace_id, after)).unwrap()
-    }
-
-    /// Writes entries of the text index from the copied rows.
-    fn index(&self, page: usize) -> usize {
-        let calls =
-            format!("SELECT id FROM calls WHERE workspace_id = :workspace ORDER BY seq {}", page_of(page));
-        let calls = self.read(self.to, sql!(calls, workspace = &self.workspace));
-        let workspace_id = WorkspaceId::from_stored(&*self.workspace);
-        let statements: Vec<Statement> =
-            calls.iter().flat_map(|call| search::index(&workspace_id, &call.id("id").unwrap())).collect();
-        if !statements.is_empty() {
-            self.write(self.to, statements);
-        }
-        calls.values.len()
     }
 
     /// The number of the workspace's entries in the text index.
@@ -193,8 +171,8 @@ impl Mover {
         usize::try_from(rows.first().unwrap().integer("entries").unwrap()).unwrap()
     }
 
-    fn sum(&self, table: &Table, shard: usize) -> Sum {
-        let (mut sum, mut after) = (Sum::of(&table.name), Vec::new());
+    fn sum(&self, table: &'static Table, shard: usize) -> Sum {
+        let (mut sum, mut after) = (Sum::of(table.name), Vec::new());
         loop {
             let page = self.page(WHOLE, table, shard, &after);
             page.rows.iter().for_each(|row| sum.add(row));
@@ -206,19 +184,21 @@ impl Mover {
     }
 
     fn empty(&self, shard: usize, but: &[&str]) {
-        let delete = |table: &Table| {
-            sql!(
-                format!("DELETE FROM {} WHERE {} = :workspace", table.name, table.owner),
-                workspace = &self.workspace
-            )
-        };
-        let tables = self.tables.iter().rev().filter(|table| !but.contains(&table.name.as_str()));
-        // The calls are needed to find the entries.
-        let entries = sql!(
-            "DELETE FROM call_index WHERE rowid IN (SELECT seq FROM calls WHERE workspace_id = :workspace_id)",
-            workspace_id = &self.workspace
-        );
-        self.write(shard, [entries].into_iter().chain(tables.map(delete)).collect());
+        let workspace_id = WorkspaceId::from_stored(&*self.workspace);
+        for table in TABLES.iter().rev().filter(|table| !but.contains(&table.name)) {
+            let mut after = Vec::new();
+            loop {
+                let keys = block_on(WHOLE.keys(self.shards.at(shard), table, &workspace_id, &after)).unwrap();
+                let batch = keys.delete(&workspace_id);
+                if !batch.is_empty() {
+                    self.write(shard, batch);
+                }
+                match keys.next {
+                    Some(next) => after = next,
+                    None => break,
+                }
+            }
+        }
     }
 
     fn read(&self, shard: usize, statement: Statement) -> Rows {
@@ -228,8 +208,4 @@ impl Mover {
     fn write(&self, shard: usize, batch: Vec<Statement>) {
         block_on(self.shards.at(shard).write(batch)).unwrap();
     }
-}
-
-fn page_of(page: usize) -> String {
-    format!("LIMIT {PAGE_ROWS} OFFSET {}", page * PAGE_ROWS)
 }

@@ -312,9 +312,16 @@ pub fn furnished(cluster: &Cluster, shard: usize) -> (World, String) {
         workspace_id = &id
     ));
     rows.push(sql!(
-        "INSERT INTO archives_to_remove (call_id, workspace_id, due_at) VALUES ('call_' || :workspace_id, :workspace_id, :due)",
+        "INSERT INTO archives_to_remove (call_id, workspace_id, due_at) VALUES ('call_' || substr(:workspace_id, 4), :workspace_id, :due)",
         workspace_id = &id,
         due = STARTED_AT_MS * 2
+    ));
+    // As of a workspace that is locked.
+    rows.push(sql!(
+        "INSERT INTO jobs_away (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
+         SELECT workspace_id, 'job_' || substr(id, 5), 'simulation_run', id, 0, 0, created_at FROM runs
+         WHERE workspace_id = :workspace_id LIMIT 1",
+        workspace_id = &id
     ));
     rows.extend(spending::add(&WorkspaceId::from_stored(&*id), STARTED_AT_MS, 5));
     tenant.write(rows);

@@ -5,7 +5,7 @@ use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::storage::moving::{self, OWNED, Table};
+use sidetone_engine::storage::moving::{OWNED, TABLES};
 
 /// Why a number that is local to its database may be unique.
 const NUMBER: &str = "a local number of the database; moved rows get a new one";
@@ -56,15 +56,9 @@ const ACROSS_WORKSPACES: &[(&str, &str, &str)] = &[
     ("workspaces", "id", "a ULID; the directory's own key"),
 ];
 
-/// The tables with rows of workspaces, referenced tables first.
-pub fn tables(database: &Memory) -> Vec<Table> {
-    block_on(moving::tables(database)).unwrap()
-}
-
 #[test]
 fn every_row_of_a_workspace_has_an_owner_column() {
-    let database = memory();
-    for table in tables(&database) {
+    for table in TABLES {
         assert!(
             table.columns.iter().any(|column| column.is_required && column.name == table.owner),
             "{}: rows without {} cannot be moved with their workspace",
@@ -77,13 +71,10 @@ fn every_row_of_a_workspace_has_an_owner_column() {
 
 #[test]
 fn rows_with_a_local_number_have_other_unique_columns() {
-    let database = memory();
-    let tables = tables(&database);
-    let numbers = tables.iter().filter_map(|table| Some((table.name.as_str(), table.number.as_deref()?)));
-    let numbers: Vec<(&str, &str)> = numbers.collect();
+    let numbers: Vec<(&str, &str)> =
+        TABLES.iter().filter_map(|table| Some((table.name, table.number?))).collect();
     assert_eq!(numbers, [("call_groups", "id"), ("calls", "seq")]);
-    let references =
-        tables.iter().flat_map(|table| table.by_number.iter().map(move |one| (&table.name, one)));
+    let references = TABLES.iter().flat_map(|table| table.by_number.iter().map(move |one| (table.name, one)));
     let mut columns = Vec::new();
     for (table, one) in references {
         assert!(
@@ -109,13 +100,14 @@ fn rows_with_a_local_number_have_other_unique_columns() {
 fn all_constraints_across_workspaces_are_listed() {
     let database = memory();
     let mut found = BTreeSet::new();
-    for table in tables(&database) {
+    for table in TABLES {
         let unique = texts(&ask(
             &database,
             "SELECT name AS text FROM pragma_index_list(?1) WHERE \"unique\" = 1",
-            &[&table.name],
+            &[table.name],
         ));
-        let mut constraints: BTreeSet<Vec<String>> = BTreeSet::from([table.key.clone()]);
+        let key = table.key.iter().map(|column| (*column).to_owned()).collect();
+        let mut constraints: BTreeSet<Vec<String>> = BTreeSet::from([key]);
         for index in unique {
             constraints.insert(texts(&ask(
                 &database,
@@ -124,7 +116,7 @@ fn all_constraints_across_workspaces_are_listed() {
             )));
         }
         for columns in constraints.into_iter().filter(|columns| columns[0] != "workspace_id") {
-            found.insert((table.name.clone(), columns.join(", ")));
+            found.insert((table.name.to_owned(), columns.join(", ")));
         }
     }
     let known: BTreeSet<(String, String)> =
@@ -135,12 +127,10 @@ fn all_constraints_across_workspaces_are_listed() {
 /// An id of another workspace is found in a page by the table in which it is a key.
 #[test]
 fn every_table_with_ids_as_its_key_is_known_as_their_owner() {
-    let database = memory();
-    let with_ids =
-        tables(&database).into_iter().filter(|table| table.key == ["id"] && table.number.is_none());
+    let with_ids = TABLES.iter().filter(|table| table.key == ["id"] && table.number.is_none());
     // A call's id is unique beside its number.
-    let found: BTreeSet<String> = with_ids.map(|table| table.name).chain(["calls".to_owned()]).collect();
-    let known: BTreeSet<String> = OWNED.iter().map(|(_, table)| (*table).to_owned()).collect();
+    let found: BTreeSet<&str> = with_ids.map(|table| table.name).chain(["calls"]).collect();
+    let known: BTreeSet<&str> = OWNED.iter().map(|(_, table)| *table).collect();
     assert_eq!(found, known, "ids of another workspace must be found in each: OWNED");
 }
 

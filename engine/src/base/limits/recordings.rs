@@ -20,6 +20,8 @@ pub const RECORDING_TRY_AGAIN_MS: u64 = 1_000;
 pub const RECORDING_FINAL_MS: u64 = 5_000;
 /// Recordings that one round of the sweep removes: each takes a request, and an invocation at the edge has 50.
 pub const RECORDINGS_SWEPT_MAX: usize = 16;
+/// After a recording that reaches so many segments, the round removes no other one: each segment is a blob.
+pub const RECORDING_SEGMENTS_SWEPT_MAX: i64 = 2_000;
 /// When the sweep tries again to remove a recording that could not be removed.
 pub const RECORDING_RETRY_MS: i64 = 10 * 60 * 1000;
 /// Resolution of a waveform.

@@ -3,7 +3,7 @@ use maud::{Markup, html};
 
 use crate::dashboard::layout;
 use crate::dashboard::paths::with_parameter;
-use crate::dashboard::people::JOIN_PATH;
+use crate::interfaces::mounted::JOIN_PATH;
 
 /// Where somebody is on the way in.
 pub enum SignIn<'a> {

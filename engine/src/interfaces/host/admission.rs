@@ -11,11 +11,9 @@ use super::placing;
 use super::prepared_response::{FinalResponse, PreparedResponse, RequestTrace};
 use crate::base::error::{Code, Error};
 use crate::base::ids::CallId;
-use crate::base::limits::{
-    BODY_BYTES_FREE, BODY_BYTES_MAX, BODY_BYTES_PER_S_MIN, BODY_GRACE_MS, REQUEST_READ_MS,
-};
+use crate::base::limits::{BODY_BYTES_FREE, BODY_BYTES_PER_S_MIN, BODY_GRACE_MS, REQUEST_READ_MS};
 use crate::interfaces::api::Api;
-use crate::interfaces::mounted;
+use crate::interfaces::{mounted, moves, operator_key};
 use crate::live::{LiveSocket, handshake, telephony};
 use crate::operations::auth::{Credential, client_address, holder};
 use crate::ports::Incoming;
@@ -38,7 +36,8 @@ pub(crate) fn begin<U>(
 ) -> Admission<U> {
     join_repeated(&mut head.headers);
     let trace = RequestTrace::new(&api, &head, peer);
-    let pending = Pending { api, head, peer, trace };
+    let bytes_max = moves::body_bytes_max(api.services().config(), &head);
+    let pending = Pending { api, head, peer, trace, bytes_max };
     match upgrade {
         Some(upgrade) if handshake::wants_socket(&pending.head) => {
             Admission::Socket(PendingSocket(pending), upgrade)
@@ -50,20 +49,31 @@ pub(crate) fn begin<U>(
     }
 }
 
+/// Answers a request of a move for the operator on this machine, who needs no key.
+pub(crate) async fn answer_operator(api: &Api, request: http::Request<Bytes>) -> FinalResponse {
+    let (head, body) = request.into_parts();
+    let trace = RequestTrace::new(api, &head, None);
+    let request = http::Request::from_parts(head, body);
+    let response = moves::answer(api, &request, trace.request_id()).await;
+    trace.complete(response)
+}
+
 /// The head of a request.
 struct Pending {
     api: Arc<Api>,
     head: Parts,
     peer: Option<IpAddr>,
     trace: RequestTrace,
+    /// The size that the body may have.
+    bytes_max: usize,
 }
 
 impl Pending {
     fn read_body(self) -> Result<PendingRequest, Box<FinalResponse>> {
         let declared = self.head.headers.get(header::CONTENT_LENGTH);
         let declared = declared.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        if declared.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
-            return Err(Box::new(self.trace.refuse(&BodyFailure::TooLarge.error(), None)));
+        if declared.is_some_and(|bytes| bytes > self.bytes_max as u64) {
+            return Err(Box::new(self.trace.refuse(&BodyFailure::TooLarge.error(self.bytes_max), None)));
         }
         let refused = telephony::callbacks::refused_by_head(
             self.api.services(),
@@ -83,13 +93,17 @@ impl Pending {
         let (services, bodies) = (self.api.services(), self.api.bodies());
         let address = client_address(&self.head.headers, self.peer, &services.config().trusted_proxies);
         match Credential::from_headers(&self.head.headers) {
+            // It opens no workspace.
+            Credential::Key { hash } if operator_key::is_sent(services.config(), &self.head.headers) => {
+                bodies.open(Some(&hash), address)
+            }
             Credential::Key { hash } => bodies.open(holder(services, &hash).await.as_deref(), address),
             _ => bodies.open(None, address),
         }
     }
 
     fn into_incoming(self, body: Bytes) -> (Arc<Api>, Incoming, RequestTrace) {
-        let Self { api, head, peer, trace } = self;
+        let Self { api, head, peer, trace, bytes_max: _ } = self;
         (api, Incoming { request: http::Request::from_parts(head, body), peer }, trace)
     }
 }
@@ -130,11 +144,10 @@ pub enum BodyFailure {
 }
 
 impl BodyFailure {
-    fn error(self) -> Error {
+    fn error(self, bytes_max: usize) -> Error {
         match self {
             Self::TooLarge => {
-                let message =
-                    format!("The body is larger than {BODY_BYTES_MAX} bytes. Send less in one request.");
+                let message = format!("The body is larger than {bytes_max} bytes. Send less in one request.");
                 Error::new(Code::BodyTooLarge, message)
             }
             Self::Late => {
@@ -169,7 +182,7 @@ impl PendingRequest {
     /// as a body arrives: its announced length costs nothing.
     pub async fn room_for(&mut self, bytes: usize) -> Room {
         let bytes = self.bytes.saturating_add(bytes) as u64;
-        if !self.keeps_body || bytes <= BODY_BYTES_FREE || bytes > BODY_BYTES_MAX as u64 {
+        if !self.keeps_body || bytes <= BODY_BYTES_FREE || bytes > self.request.bytes_max as u64 {
             return Room::Taken;
         }
         let memory = match &mut self.memory {
@@ -182,7 +195,7 @@ impl PendingRequest {
     /// Receives the next piece of the body, in order. An unused body is counted but not kept.
     pub fn receive(&mut self, piece: Bytes) -> Result<(), BodyTooLarge> {
         self.bytes = self.bytes.saturating_add(piece.len());
-        if self.bytes > BODY_BYTES_MAX {
+        if self.bytes > self.request.bytes_max {
             return Err(BodyTooLarge);
         }
         if self.keeps_body {
@@ -214,7 +227,7 @@ impl PendingRequest {
 
     /// The response to a request whose body was not received. The host closes the connection after it.
     pub fn fail(self, failure: BodyFailure) -> FinalResponse {
-        self.request.trace.refuse(&failure.error(), None)
+        self.request.trace.refuse(&failure.error(self.request.bytes_max), None)
     }
 }
 

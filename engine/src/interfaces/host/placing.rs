@@ -1,9 +1,9 @@
 //! Which database a request is about, where there are several. Where there is one, nothing is asked.
 //!
 //! A request with an API key goes to the database of its workspace. This process remembers where a key was found; if it is not
-//! there any more, the directory is asked again, and the key is not counted as wrong. A token of ours names its workspace. A
-//! carrier's callback is placed once its signature is verified (`live/telephony/callbacks.rs`). The dashboard's people, and the
-//! workspaces that they create, are in the first database.
+//! there any more, the directory is asked again, and the key is not counted as wrong: its workspace may have moved, even since the
+//! directory was asked for this request. A token of ours names its workspace. A carrier's callback is placed once its signature is
+//! verified (`live/telephony/callbacks.rs`). The dashboard's people, and the workspaces that they create, are in the first database.
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
@@ -24,11 +24,27 @@ pub(super) async fn respond(
     incoming: &Incoming,
     request_id: &RequestId,
 ) -> (Api, Response<Bytes>) {
-    if let Some(sharding) = api.services().sharding()
+    let services = api.services();
+    if let Some(sharding) = services.sharding()
         && let Some(hash) = key_of(api, incoming)
-        && let Some(shard) = sharding.remembered(&hash)
     {
-        let there = api.remembering(api.services().on_shard(shard));
+        let may_search = || !api.is_throttled(incoming, services.now().ms());
+        let remembered = sharding.remembered(&hash);
+        let found = match remembered {
+            Some(shard) => Ok(Some(shard)),
+            None => services.find_key(sharding, &hash, may_search()).await,
+        };
+        let shard = match found {
+            Ok(Some(shard)) => shard,
+            Ok(None) => {
+                // Nobody's key is refused by the first database.
+                let api = api.with(services.on_shard(0));
+                let response = Box::pin(routes::respond(&api, incoming, request_id)).await;
+                return (api, response);
+            }
+            Err(fault) => return (api.clone(), fault.into_response(request_id)),
+        };
+        let there = api.remembering(services.on_shard(shard));
         // On the heap: at worst the request is answered twice.
         let response = Box::pin(routes::respond(&there, incoming, request_id)).await;
         let has_written =
@@ -38,8 +54,9 @@ pub(super) async fn respond(
             return (there, response);
         }
         sharding.forget(&hash);
-        let may_search = !api.is_throttled(incoming, api.services().now().ms());
-        let now = match api.services().find_key(sharding, &hash, may_search).await {
+        // Who has just been told where it is asks only whether it has moved in between.
+        let may_search = remembered.is_some() && may_search();
+        let now = match services.find_key(sharding, &hash, may_search).await {
             Ok(now) => now,
             Err(fault) => return (api.clone(), fault.into_response(request_id)),
         };
@@ -47,17 +64,19 @@ pub(super) async fn respond(
             // It has not moved: it was revoked.
             return api.wrong_where_remembered(there, response, incoming, request_id);
         };
-        let api = api.with(api.services().on_shard(elsewhere));
+        let api = api.with(services.on_shard(elsewhere));
         let response = Box::pin(routes::respond(&api, incoming, request_id)).await;
         return (api, response);
     }
-    match placed(api, incoming).await {
-        Ok(api) => {
-            let response = routes::respond(&api, incoming, request_id).await;
-            (api, response)
-        }
-        Err(fault) => (api.clone(), fault.into_response(request_id)),
-    }
+    let api = match incoming.request.uri().path() {
+        live::SOCKET_PATH | live::RESTART_PATH => match of_socket(api, incoming).await {
+            Ok(services) => api.with(services),
+            Err(fault) => return (api.clone(), fault.into_response(request_id)),
+        },
+        _ => api.clone(),
+    };
+    let response = routes::respond(&api, incoming, request_id).await;
+    (api, response)
 }
 
 /// The hash of the key of a request in which REST or MCP looks the key up. Nothing else is about the workspace of a key; and a
@@ -72,20 +91,6 @@ fn key_of(api: &Api, incoming: &Incoming) -> Option<String> {
         Credential::Key { hash } if takes_key => Some(hash),
         _ => None,
     }
-}
-
-/// The interfaces over the database that a request is about.
-async fn placed(api: &Api, incoming: &Incoming) -> Result<Api, Fault> {
-    let services = api.services();
-    let Some(sharding) = services.sharding() else { return Ok(api.clone()) };
-    if let live::SOCKET_PATH | live::RESTART_PATH = incoming.request.uri().path() {
-        return Ok(api.with(of_socket(api, incoming).await?));
-    }
-    let Some(hash) = key_of(api, incoming) else { return Ok(api.clone()) };
-    let may_search = !api.is_throttled(incoming, services.now().ms());
-    // Nobody's key is refused by the first database.
-    let shard = services.find_key(sharding, &hash, may_search).await?;
-    Ok(api.with(services.on_shard(shard.unwrap_or(0))))
 }
 
 /// The database of the workspace that the token of a WebSocket names. What has no such token is refused by any.

@@ -9,7 +9,7 @@ use crate::base::response::{
 };
 use crate::interfaces::api::Api;
 use crate::interfaces::host::metrics;
-use crate::interfaces::{Document, docs, home, mcp, mounted, range, rest};
+use crate::interfaces::{Document, docs, home, mcp, mounted, moves, range, rest};
 use crate::live::{self, telephony};
 use crate::ports::{Incoming, NotWritable};
 use crate::services::Sharding;
@@ -61,6 +61,9 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     if path == "/mcp" {
         return mcp::handle(api, incoming, now_ms, request_id).await;
     }
+    if path.starts_with(moves::PATH) {
+        return moves::handle(api, incoming, now_ms, request_id).await;
+    }
     rest::handle(api, incoming, now_ms, request_id).await
 }
 
@@ -93,6 +96,9 @@ pub(super) fn route(api: &Api, path: &str) -> &'static str {
     }
     if mounted::is_dashboard(path) {
         return mounted::DASHBOARD_PATH;
+    }
+    if path.starts_with(moves::PATH) {
+        return moves::PATH;
     }
     api.interfaces().router.pattern(path).unwrap_or(OTHER)
 }

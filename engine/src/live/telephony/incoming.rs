@@ -1,4 +1,5 @@
 //! An incoming call: routes it to the assistant of its number, and answers or declines it.
+use crate::base::error::Code;
 use crate::base::ids::{AssistantId, WorkspaceId};
 use crate::base::limits::PHONE_CONNECT_MS;
 use crate::base::time::Timestamp;
@@ -25,7 +26,13 @@ use crate::storage::spending::{self, Budget, PhoneGrant};
 
 /// Answers or declines the call.
 pub async fn answer(services: &Services, carrier: &dyn Carrier, call: IncomingCall) -> Result<Reply, Fault> {
-    retry_stale(|| route(services, carrier, &call)).await
+    match retry_stale(|| route(services, carrier, &call)).await {
+        // A caller is waiting: the carrier would play an error message. Nobody knows yet where the workspace is next.
+        Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {
+            Ok(carrier.refuse(&call, Refusal::Busy))
+        }
+        answered => answered,
+    }
 }
 
 /// The response that connects an answered outgoing call to its media socket, for carriers that request it then.

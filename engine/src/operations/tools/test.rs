@@ -85,8 +85,9 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let Body { arguments } = input.body()?;
     let select = sql!(
         format!(
-            "SELECT {}, secret_version, old_secret_until FROM tools WHERE workspace_id = :ws AND id = :id",
-            Tool::COLUMNS
+            "SELECT {}, {} FROM tools WHERE workspace_id = :ws AND id = :id",
+            Tool::COLUMNS,
+            SecretVersions::columns("tools")
         ),
         id = input.path_value()
     );

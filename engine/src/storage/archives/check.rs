@@ -7,6 +7,7 @@ use crate::sql;
 use crate::storage::archives::key;
 use crate::storage::checked::{Checked, PART_ROWS};
 use crate::storage::fault::Fault;
+use crate::storage::moves::lock::stays;
 
 impl Services {
     /// Compares the next archived transcripts with the storage of blobs, `after` this place; 0 at first.
@@ -17,7 +18,8 @@ impl Services {
                     "SELECT t.seq AS seq, c.id AS id, t.workspace_id AS workspace_id, t.archive_bytes AS bytes,
                        t.archive_sha256 AS sha256
                      FROM call_transcripts AS t CROSS JOIN calls AS c ON c.seq = t.seq
-                     WHERE t.archive_bytes > 0 AND t.seq > :after ORDER BY t.seq LIMIT {PART_ROWS}"
+                     WHERE t.archive_bytes > 0 AND t.seq > :after AND {} ORDER BY t.seq LIMIT {PART_ROWS}",
+                    stays("t.workspace_id")
                 ),
                 after = after
             )])

@@ -9,6 +9,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::archives::key;
 use crate::storage::fault::Fault;
+use crate::storage::moves::lock::STAYS;
 
 /// Notes the blobs of calls that are being deleted, before their rows go. `{gone}` is the table of the calls, `:due` when nobody
 /// can be writing the blobs any more.
@@ -21,7 +22,10 @@ pub(crate) fn mark_for_removal() -> &'static str {
 /// What the sweep removes now, for [`Services::remove_archives`].
 pub(crate) fn due(now_ms: i64) -> Statement {
     sql!(
-        "SELECT call_id, workspace_id FROM archives_to_remove WHERE due_at <= :now ORDER BY due_at LIMIT CAST(:most AS INTEGER)",
+        format!(
+            "SELECT call_id, workspace_id FROM archives_to_remove WHERE due_at <= :now AND {STAYS}
+             ORDER BY due_at LIMIT CAST(:most AS INTEGER)"
+        ),
         now = now_ms,
         most = SWEEP_ROWS_MAX
     )
@@ -44,11 +48,15 @@ impl Services {
         let ids = json!(ids).to_string();
         let done = match removed {
             Ok(()) => sql!(
-                "DELETE FROM archives_to_remove WHERE call_id IN (SELECT value FROM json_each(:ids))",
+                format!(
+                    "DELETE FROM archives_to_remove WHERE call_id IN (SELECT value FROM json_each(:ids)) AND {STAYS}"
+                ),
                 ids = ids
             ),
             Err(_) => sql!(
-                "UPDATE archives_to_remove SET due_at = :later WHERE call_id IN (SELECT value FROM json_each(:ids))",
+                format!(
+                    "UPDATE archives_to_remove SET due_at = :later WHERE call_id IN (SELECT value FROM json_each(:ids)) AND {STAYS}"
+                ),
                 later = self.ports().clock.now_ms() + RECORDING_RETRY_MS,
                 ids = ids
             ),

@@ -13,6 +13,7 @@ use crate::conversation::transcript::TranscriptRow;
 use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::calls::{Analysis, EndedCall, NewCall};
+use crate::storage::moves::lock::INDEX_STAYS;
 
 /// Further words of a search are ignored.
 const WORDS_MAX: usize = 32;
@@ -86,12 +87,20 @@ pub(super) fn carried(workspace_id: &WorkspaceId, id: &CallId, carrier_call_id: 
 /// Indexes the stored words of a call and replaces its former entry. [`mod@crate::storage::calls::write`] does this for
 /// every change; use it alone only for a database that was filled in another way.
 pub fn index(workspace_id: &WorkspaceId, id: &CallId) -> [Statement; 2] {
-    let one = "c.workspace_id = :workspace_id AND c.id = :id";
-    [
-        sql!(index_where(one), workspace_id = workspace_id, id = id),
-        sql!(upgrade::index_where(one), workspace_id = workspace_id, id = id),
-    ]
+    [entry(workspace_id, id), sql!(upgrade::index_where(ONE), workspace_id = workspace_id, id = id)]
 }
+
+/// The first of [`index`], for calls whose words are stored.
+pub(in crate::storage) fn entry(workspace_id: &WorkspaceId, id: &CallId) -> Statement {
+    sql!(index_where(ONE), workspace_id = workspace_id, id = id)
+}
+
+/// Removes the entries of the calls with these numbers, which a query selects.
+pub(in crate::storage) fn remove_entries(numbers: &str) -> String {
+    format!("DELETE FROM call_index WHERE rowid IN ({numbers})")
+}
+
+const ONE: &str = "c.workspace_id = :workspace_id AND c.id = :id";
 
 fn index_where(condition: &str) -> String {
     let workspace = workspace_mark("c.workspace_id");
@@ -109,7 +118,9 @@ fn index_where(condition: &str) -> String {
 
 /// How many workspaces have words of deleted calls in the index, and of those a merge under way covers.
 pub(crate) fn erasures() -> Statement {
-    sql!("SELECT COUNT(*) AS workspaces, COALESCE(MAX(merging), 0) AS merging FROM search_erasures")
+    sql!(format!(
+        "SELECT COUNT(*) AS workspaces, COALESCE(MAX(merging), 0) AS merging FROM search_erasures WHERE {INDEX_STAYS}"
+    ))
 }
 
 /// Merges some pages of the index's segments, and of the former index's, which drops entries that are only marked as
@@ -119,7 +130,12 @@ pub(crate) fn merge(pages: i64, begun: bool) -> [Statement; 6] {
     let changes = || sql!("SELECT total_changes() AS changes");
     let pages = if begun { pages } else { -pages };
     [
-        sql!("UPDATE search_erasures SET merging = 1 WHERE merging = 0 AND :begun = 0", begun = begun),
+        sql!(
+            format!(
+                "UPDATE search_erasures SET merging = 1 WHERE merging = 0 AND :begun = 0 AND {INDEX_STAYS}"
+            ),
+            begun = begun
+        ),
         changes(),
         sql!(
             "INSERT INTO call_index (call_index, rank) VALUES ('merge', CAST(:pages AS INTEGER))",
@@ -136,7 +152,7 @@ pub(crate) fn merge(pages: i64, begun: bool) -> [Statement; 6] {
 
 /// The merge under way is complete.
 pub(crate) fn merged() -> Statement {
-    sql!("DELETE FROM search_erasures WHERE merging = 1")
+    sql!(format!("DELETE FROM search_erasures WHERE merging = 1 AND {INDEX_STAYS}"))
 }
 
 /// What the words of a workspace begin with: the end of its id, which is random, and a `.`, which is in no word.

@@ -3,6 +3,7 @@ use super::{bound, insert_key, insert_workspace, place};
 use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
+use crate::storage::moving::AWAY;
 
 impl Services {
     /// The shard with the workspace of the key with this hash; `None`: nobody has this key. A key that the directory does not
@@ -35,26 +36,24 @@ impl Services {
     }
 
     /// Looks a key up on every shard, and tells the directory. A revoked one is found, too: a bootstrap key that was revoked
-    /// must not create another workspace. One that is valid comes first.
+    /// must not create another workspace. One that is valid comes first, and last one of a workspace that has moved away.
     async fn search_key(&self, sharding: &Sharding, hash: &str) -> Result<Option<usize>, Fault> {
         let ask = || {
             sql!(
-                "SELECT workspace_id, revoked_at IS NULL AS valid FROM api_keys WHERE hash = :hash",
+                format!(
+                    "SELECT workspace_id, CASE WHEN revoked_at IS NULL THEN 0 WHEN revoked_at = {AWAY} THEN 2 ELSE 1 END AS place
+                     FROM api_keys WHERE hash = :hash"
+                ),
                 hash = hash
             )
         };
-        let mut best = None;
+        let mut found = Vec::new();
         for (shard, rows) in self.search(ask).await? {
-            let Some(row) = rows.first() else { continue };
-            let is_valid = row.flag("valid")?;
-            if is_valid || best.is_none() {
-                best = Some((shard, row.text("workspace_id")?));
-            }
-            if is_valid {
-                break;
+            if let Some(row) = rows.first() {
+                found.push((row.integer("place")?, shard, row.text("workspace_id")?));
             }
         }
-        let Some((shard, workspace_id)) = best else { return Ok(None) };
+        let Some((_, shard, workspace_id)) = found.into_iter().min() else { return Ok(None) };
         let remember = [
             insert_workspace(&workspace_id, sharding.name(shard)),
             insert_key(hash, &workspace_id),

@@ -9,6 +9,7 @@ use crate::ports::statement::{Row, Statement};
 use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
+use crate::storage::moves::lock;
 
 /// `claimed_at` of a binding that was found. Any that is not positive says that the binding is what counts: no time is kept for
 /// it. Of one that was claimed, it is the negative of when, so that no two are the same.
@@ -26,6 +27,13 @@ pub(crate) struct Claim {
 /// The 409 for a number of another workspace.
 pub(crate) fn in_use() -> Error {
     Error::new(Code::NumberInUse, "Another workspace has bound this number. Unbind it there first.")
+}
+
+/// The 409 for a number that would be taken from another workspace, if that one moves: nothing of it changes meanwhile.
+pub(crate) fn stays_with_another() -> Error {
+    let message = "Another workspace has bound this number, and moves to another host or from one. Until that has come to its \
+        end, its numbers stay with it. Ask the operator of the service when to repeat this.";
+    Error::new(Code::NumberInUse, message)
 }
 
 fn select(number: &str) -> Statement {
@@ -59,16 +67,25 @@ fn found(number: &str, workspace_id: &str) -> Statement {
     )
 }
 
-/// Gives the workspace what another one had, if it still has it so; its own claim follows.
-fn take_over(number: &str, workspace_id: &WorkspaceId, before: Row<'_>) -> Result<Statement, Fault> {
+/// Gives the workspace what another one had, if it still has it so; its own claim follows. If it is not granted, that one has to
+/// be where it was asked: a workspace that has moved since has its bindings elsewhere.
+fn take_over(
+    number: &str,
+    workspace_id: &WorkspaceId,
+    before: Row<'_>,
+    is_granted: bool,
+) -> Result<Statement, Fault> {
     Ok(sql!(
         "UPDATE numbers SET workspace_id = :workspace_id, claimed_at = :bound
-         WHERE number = :number AND workspace_id = :before AND claimed_at = :claimed_at",
+         WHERE number = :number AND workspace_id = :before AND claimed_at = :claimed_at AND (:is_granted OR EXISTS (
+           SELECT 1 FROM workspaces WHERE id = :before AND state = 'at' AND shard = :shard))",
         number = number,
         workspace_id = workspace_id,
         bound = BOUND,
         before = before.str("workspace_id")?,
-        claimed_at = before.integer("claimed_at")?
+        claimed_at = before.integer("claimed_at")?,
+        is_granted = is_granted,
+        shard = before.optional_text("shard")?.unwrap_or_default()
     ))
 }
 
@@ -86,7 +103,7 @@ impl Services {
         let take_over = match known.first() {
             Some(row) if row.str("workspace_id")? == workspace_id.as_str() => None,
             Some(row) if is_granted || self.is_given_up(sharding, number, row).await? => {
-                Some(take_over(number, workspace_id, row)?)
+                Some(take_over(number, workspace_id, row, is_granted)?)
             }
             Some(_) => return Err(in_use().into()),
             None => match self.search_number(number).await? {
@@ -99,6 +116,10 @@ impl Services {
                 _ => None,
             },
         };
+        // Before the directory names this one: that of a workspace that moves stays with it, in the directory, too.
+        if is_granted {
+            self.unbind_elsewhere(number, workspace_id).await?;
+        }
         // A workspace of the dashboard may be unknown: nobody could tell then whether it has bound the number.
         let ours = insert_workspace(workspace_id, self.shard().map_or("", |shard| sharding.name(shard)));
         let take_over = take_over.unwrap_or_else(|| select(number));
@@ -118,9 +139,6 @@ impl Services {
             }
             _ => return Err(in_use().into()),
         };
-        if is_granted {
-            self.unbind_elsewhere(number, workspace_id).await?;
-        }
         Ok(Some(claim))
     }
 
@@ -141,7 +159,13 @@ impl Services {
                     number = number,
                     workspace_id = workspace_id
                 );
-                self.on_shard(shard).write([unbind]).await?;
+                self.on_shard(shard).write([unbind]).await.map_err(|error| {
+                    // Not this workspace's: it has no rows there.
+                    match error.is_constraint(lock::REFUSED) {
+                        true => Fault::from(stays_with_another()),
+                        false => Fault::from(error),
+                    }
+                })?;
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! Where a new workspace goes: to the emptiest shard.
-use super::{insert_key, insert_workspace};
+use super::{insert_key, insert_workspace, place, select_workspace};
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::FILL_STEP_BYTES;
 use crate::ports::DatabaseError;
@@ -40,6 +40,19 @@ impl Services {
             Some(sharding) => Ok(self.on_shard(self.emptiest(sharding).await?)),
             None => Ok(self.clone()),
         }
+    }
+
+    /// The database of a workspace that arrives from another host: where it was before, or the emptiest. The first request
+    /// decides.
+    pub(crate) async fn for_an_arriving_workspace(&self, id: &WorkspaceId) -> Result<Self, Fault> {
+        let Some(sharding) = self.sharding() else { return Ok(self.clone()) };
+        let shard = match self.search_workspace(id).await? {
+            Some(shard) => shard,
+            None => self.emptiest(sharding).await?,
+        };
+        let decide = [insert_workspace(id, sharding.name(shard)), select_workspace(id)];
+        let [_, decided] = sharding.write(decide).await?;
+        Ok(self.on_shard(decided.first().map_or(Ok(shard), |row| place(sharding, row))?))
     }
 
     /// Tells the directory of a new key of a workspace in this database: its first request searches nothing.

@@ -5,6 +5,7 @@ use crate::base::ids::{EventId, WorkspaceId};
 use crate::ports::statement::Statement;
 use crate::sql;
 use crate::storage::events::{About, forget};
+use crate::storage::moves::lock::STAYS;
 
 /// The entry.
 pub(super) fn insert(id: &EventId, workspace_id: &WorkspaceId, about: About<'_>, now_ms: i64) -> Statement {
@@ -34,8 +35,10 @@ pub(crate) fn delete_of_runs(runs: &str) -> impl Iterator<Item = String> {
 /// Deletes up to `most` entries whose ids sort before `bound`; returns a row for each.
 pub(crate) fn delete_before(bound: &str, most: i64) -> Statement {
     sql!(
-        "DELETE FROM event_log WHERE id IN (
-           SELECT id FROM event_log WHERE id < :bound ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone",
+        format!(
+            "DELETE FROM event_log WHERE id IN (
+               SELECT id FROM event_log WHERE id < :bound AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER)) RETURNING 1 AS gone"
+        ),
         bound = bound,
         most = most
     )

@@ -4,6 +4,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::checked::{Checked, PART_ROWS};
 use crate::storage::fault::Fault;
+use crate::storage::moves::lock::stays;
 use crate::storage::recordings::{columns, file};
 
 impl Services {
@@ -13,8 +14,9 @@ impl Services {
             .read([sql!(
                 format!(
                     "SELECT {}, r.workspace_id AS workspace_id, r.call_id AS call_id, r.segments AS segments
-                     FROM recordings AS r WHERE r.state = 'ready' AND r.id > :after ORDER BY r.id LIMIT {PART_ROWS}",
-                    columns::FILE
+                     FROM recordings AS r WHERE r.state = 'ready' AND r.id > :after AND {} ORDER BY r.id LIMIT {PART_ROWS}",
+                    columns::FILE,
+                    stays("r.workspace_id")
                 ),
                 after = after
             )])

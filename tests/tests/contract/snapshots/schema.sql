@@ -170,7 +170,7 @@ CREATE TABLE batch_guard (
   knowledge_fits INTEGER NOT NULL DEFAULT 1 CONSTRAINT knowledge_limit CHECK (knowledge_fits = 1)
 , room INTEGER NOT NULL DEFAULT 1 CONSTRAINT limit_reached CHECK (room = 1), admins INTEGER NOT NULL DEFAULT 1 CONSTRAINT last_admin CHECK (admins = 1), proof INTEGER NOT NULL DEFAULT 1 CONSTRAINT proof_used CHECK (proof = 1), send_keys_is_free INTEGER NOT NULL DEFAULT 1
   CONSTRAINT send_keys_taken CHECK (send_keys_is_free = 1), transfer_call_is_free INTEGER NOT NULL DEFAULT 1
-  CONSTRAINT transfer_call_taken CHECK (transfer_call_is_free = 1)) STRICT;
+  CONSTRAINT transfer_call_taken CHECK (transfer_call_is_free = 1), own INTEGER NOT NULL DEFAULT 1 CONSTRAINT names_a_stranger CHECK (own = 1)) STRICT;
 CREATE TABLE call_groups (
   -- Of this database: a workspace that moves to another gets others, its calls' seq likewise.
   id INTEGER PRIMARY KEY,
@@ -361,6 +361,16 @@ CREATE TABLE jobs (
   attempts INTEGER NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE jobs_away (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject_id TEXT NOT NULL,
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, id)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE live_call_rows (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   call_id TEXT NOT NULL REFERENCES live_calls (call_id),
@@ -390,6 +400,24 @@ CREATE TABLE memberships (
   PRIMARY KEY (workspace_id, account_id)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT;
+CREATE TABLE moves (
+  workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
+  -- exp_… or imp_…; mov_… between two databases of one host
+  id TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  lock INTEGER NOT NULL,
+  -- The step and the SHA-256 of the tables that the rows are of.
+  schema TEXT NOT NULL,
+  -- Of an export its own key, sealed with the server's secret; of an import the SHA-256 of it, then itself, sealed.
+  file_key TEXT NOT NULL,
+  -- The export that an import is of; the import that an export was handed over to.
+  other_id TEXT,
+  moved_to TEXT,
+  -- How far the step is that is under way, as JSON.
+  progress TEXT NOT NULL DEFAULT '{}',
+  began_at INTEGER NOT NULL,
+  changed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE named_snapshots (
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
   hash TEXT NOT NULL,
@@ -582,7 +610,7 @@ CREATE TABLE tools (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
+, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}', carried_secrets TEXT) STRICT;
 CREATE TABLE used_test_tokens (
   id TEXT PRIMARY KEY,
   workspace_id TEXT NOT NULL REFERENCES workspaces (id),
@@ -598,9 +626,9 @@ CREATE TABLE webhooks (
   revision INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}') STRICT;
+, old_secret_until INTEGER, metadata TEXT NOT NULL DEFAULT '{}', carried_secrets TEXT) STRICT;
 CREATE TABLE workspaces (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   created_at INTEGER NOT NULL
-, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100, call_retention_days INTEGER, recording_retention_days INTEGER, snapshot_bytes INTEGER NOT NULL DEFAULT 0, archived_until INTEGER NOT NULL DEFAULT 0) STRICT;
+, monthly_spend_limit_microusd INTEGER, runs_at_once INTEGER NOT NULL DEFAULT 64, calls_at_once INTEGER NOT NULL DEFAULT 100, call_retention_days INTEGER, recording_retention_days INTEGER, snapshot_bytes INTEGER NOT NULL DEFAULT 0, archived_until INTEGER NOT NULL DEFAULT 0, secret_salt TEXT) STRICT;

@@ -8,6 +8,7 @@ use crate::base::limits::{SEARCH_UPGRADE_BYTES_MAX, SEARCH_UPGRADE_CALLS_MAX};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Rows, Statement};
 use crate::sql;
+use crate::storage::moves::lock::stays;
 
 /// Replaces the entry in the former index of a call that has not been moved.
 pub(super) fn index_where(condition: &str) -> String {
@@ -96,11 +97,15 @@ pub(crate) fn move_entries(below: i64, calls: &Rows) -> Result<Vec<Statement>, D
 /// All calls have been moved. What is left of the former index is merged away, as are the words of deleted calls.
 pub(crate) fn finish() -> Vec<Statement> {
     vec![
-        sql!(
+        sql!(format!(
             "INSERT INTO search_erasures (workspace_id, merging) SELECT id, 0 FROM workspaces
-             WHERE EXISTS (SELECT 1 FROM search_upgrade) ORDER BY id LIMIT 1 ON CONFLICT DO UPDATE SET merging = 0"
+             WHERE EXISTS (SELECT 1 FROM search_upgrade) AND {} ORDER BY id LIMIT 1 ON CONFLICT DO UPDATE SET merging = 0",
+            stays("id")
+        )),
+        sql!(
+            "DELETE FROM search_upgrade WHERE NOT EXISTS (SELECT 1 FROM calls WHERE seq < below)
+             AND (EXISTS (SELECT 1 FROM search_erasures) OR NOT EXISTS (SELECT 1 FROM workspaces))"
         ),
-        sql!("DELETE FROM search_upgrade WHERE NOT EXISTS (SELECT 1 FROM calls WHERE seq < below)"),
     ]
 }
 

@@ -10,6 +10,7 @@ use crate::storage::calls::rollup::{ADD, SPANS, STARTS_AT};
 use crate::storage::calls::write::regroup::{AS_BEFORE, Kind};
 use crate::storage::events::{self, CALL_IN_BODY};
 use crate::storage::idempotency;
+use crate::storage::moves::lock::STAYS;
 use crate::storage::named_snapshots;
 use crate::storage::parts::CALL_SIZE;
 
@@ -139,19 +140,22 @@ const LEFT_GROUPS: &str = "UPDATE call_groups SET is_left = 1 WHERE workspace_id
 
 /// Deletes up to `most` groups that deleted calls have left, unless other calls have come into them.
 pub(crate) fn delete_left_groups(most: i64) -> [Statement; 2] {
-    const LEFT: &str = "SELECT id FROM call_groups INDEXED BY call_groups_left WHERE is_left = 1 ORDER BY id LIMIT CAST(:most AS INTEGER)";
+    let left = format!(
+        "SELECT id FROM call_groups INDEXED BY call_groups_left WHERE is_left = 1 AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER)"
+    );
     const IS_USED: &str = "(EXISTS (SELECT 1 FROM calls WHERE calls.group_id = call_groups.id)
          OR EXISTS (SELECT 1 FROM call_rollups AS r WHERE r.workspace_id = call_groups.workspace_id AND r.group_id = call_groups.id))";
     [
-        sql!(format!("UPDATE call_groups SET is_left = 0 WHERE id IN ({LEFT}) AND {IS_USED}"), most = most),
+        sql!(format!("UPDATE call_groups SET is_left = 0 WHERE id IN ({left}) AND {IS_USED}"), most = most),
         sql!(
-            format!("DELETE FROM call_groups WHERE id IN ({LEFT}) AND NOT {IS_USED} RETURNING 1 AS gone"),
+            format!("DELETE FROM call_groups WHERE id IN ({left}) AND NOT {IS_USED} RETURNING 1 AS gone"),
             most = most
         ),
     ]
 }
 
-/// Takes the calls out of the sums of their two groups, and deletes sums without calls.
+/// Takes the calls out of the sums of their two groups, and deletes sums without calls. A workspace from another host may lack
+/// a wide group.
 fn sums(which: Which<'_>) -> Vec<Statement> {
     let wide = Kind::Wide.of_call("g.outcome", "g.sentiment", AS_BEFORE);
     let subtract = format!(
@@ -159,7 +163,7 @@ fn sums(which: Which<'_>) -> Vec<Statement> {
          WITH gone AS MATERIALIZED (SELECT c.group_id AS own, {wide} AS wide, started_at, COALESCE(duration_ms, 0) AS duration_ms,
            cost_microusd FROM {{gone}} AS c),
          counted AS (SELECT own AS id, started_at, duration_ms, cost_microusd FROM gone
-           UNION ALL SELECT wide, started_at, duration_ms, cost_microusd FROM gone)
+           UNION ALL SELECT wide, started_at, duration_ms, cost_microusd FROM gone WHERE wide IS NOT NULL)
          SELECT :ws, id, span.column1, {STARTS_AT} AS starts_at, -COUNT(*), -SUM(duration_ms), -SUM(cost_microusd)
          FROM counted JOIN {SPANS} ON true WHERE true GROUP BY id, span.column1, {STARTS_AT} {ADD}"
     );

@@ -1,0 +1,268 @@
+//! `sidetone export` and `sidetone import`: a workspace moves to another host.
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use sidetone_engine::config::OPERATOR_KEY;
+use tokio::runtime::Runtime;
+
+use super::place::Place;
+use super::print_line;
+use crate::as_code::clean;
+use crate::moving::database::{self, Moving};
+use crate::moving::desk::{Desk, Folder, Remote};
+use crate::moving::export::{self, Export, Release};
+use crate::moving::import::{self, Import};
+use crate::moving::{Say, Stop};
+
+/// The key of the host that `--from` names.
+const FROM_OPERATOR_KEY: &str = "SIDETONE_FROM_OPERATOR_KEY";
+/// The code of a hand-over, where standard input is used for something else.
+const MOVE_CODE: &str = "SIDETONE_MOVE_CODE";
+/// How often a workspace that closes is asked for.
+const PAUSE: Duration = Duration::from_secs(5);
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Write a workspace into a file, for another host. Nothing new begins in it then, and it is frozen once nothing is under
+    /// way; it stays here until it is handed over. Exits with 0 when done, 1 if it is not yet or needs you, 2 if it failed.
+    Export(ExportOptions),
+    /// Send such a file to another host and have it compared; with --from, the workspace runs there then. Exits with 0 when done,
+    /// 1 if it is not yet or needs you, 2 if it failed.
+    Import(ImportOptions),
+}
+
+/// `sidetone export`
+#[derive(Args)]
+pub struct ExportOptions {
+    /// The workspace's id or name.
+    #[arg(long)]
+    workspace: String,
+    /// The file. Again the same one, after an interruption: what is there already stays.
+    #[arg(
+        required_unless_present_any = ["take_back", "release", "erase"],
+        conflicts_with_all = ["take_back", "release", "erase"]
+    )]
+    file: Option<PathBuf>,
+    /// The host's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has the operator's key of it. Without one, the data folder of this
+    /// machine, also while the service runs.
+    #[arg(long)]
+    url: Option<String>,
+    /// How long to wait for conversations, simulations and lines that are under way.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    wait: u32,
+    /// Do not wait for the prices that carriers report within minutes after a call.
+    #[arg(long)]
+    without_late_prices: bool,
+    /// Give up: the workspace runs here again.
+    #[arg(long, conflicts_with_all = ["release", "erase"])]
+    take_back: bool,
+    /// Hand the workspace over to this import, for good, and print the code that opens it.
+    #[arg(long, value_name = "IMPORT", requires_all = ["export_id", "to"], conflicts_with = "erase")]
+    release: Option<String>,
+    /// The export that the import is of: `sidetone import` shows it. A file of one that was taken back is not handed over.
+    #[arg(long, value_name = "EXPORT", requires = "release")]
+    export_id: Option<String>,
+    /// The address that clients of the workspace are told.
+    #[arg(long, value_name = "URL", requires = "release")]
+    to: Option<String>,
+    /// The import that it was handed over to before, and that is lost for good.
+    #[arg(long, value_name = "IMPORT", requires = "release")]
+    instead_of: Option<String>,
+    /// Erase here what has moved.
+    #[arg(long)]
+    erase: bool,
+}
+
+/// `sidetone import`
+#[derive(Args)]
+pub struct ImportOptions {
+    /// What `sidetone export` has made.
+    file: PathBuf,
+    /// The host's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has the operator's key of it. Without one, the data folder of this
+    /// machine, also while the service runs.
+    #[arg(long)]
+    url: Option<String>,
+    /// The URL of the host that it comes from, which hands it over as soon as everything has arrived;
+    /// SIDETONE_FROM_OPERATOR_KEY has the operator's key of it.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["code", "drop"])]
+    from: Option<String>,
+    /// Invite somebody with this e-mail address as an admin.
+    #[arg(long, value_name = "EMAIL", conflicts_with = "drop")]
+    admin: Option<String>,
+    /// Open what has arrived. Standard input has the code of the host that it comes from, or SIDETONE_MOVE_CODE.
+    #[arg(long, conflicts_with = "drop")]
+    code: bool,
+    /// Remove what has arrived, unless it runs.
+    #[arg(long)]
+    drop: bool,
+}
+
+/// `sidetone workspace move`
+#[derive(Args)]
+pub struct MoveOptions {
+    /// The workspace's id or name.
+    workspace: String,
+    /// The name of the database: DB, or one that the service's SIDETONE_SHARDS has.
+    #[arg(required_unless_present = "give_up", conflicts_with = "give_up")]
+    database: Option<String>,
+    /// The Worker's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has its operator's key. A service on a box has one database.
+    #[arg(long)]
+    url: Option<String>,
+    /// How long to wait for conversations, simulations and lines that are under way.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    wait: u32,
+    /// Do not wait for the prices that carriers report within minutes after a call.
+    #[arg(long)]
+    without_late_prices: bool,
+    /// Give up: the workspace stays in the database that it is in.
+    #[arg(long)]
+    give_up: bool,
+}
+
+/// Moves a workspace between two databases, and returns the exit code of the process.
+pub fn run_move(options: &MoveOptions, runtime: &Runtime) -> u8 {
+    let mut say = |line: &str| eprintln!("{}", clean(line));
+    let wish = Moving {
+        workspace: &options.workspace,
+        database: options.database.as_deref(),
+        without_late_prices: options.without_late_prices,
+        wait: Duration::from_secs(60 * u64::from(options.wait)),
+        pause: PAUSE,
+    };
+    ended(runtime.block_on(async {
+        let desk = remote(options.url.as_deref())?
+            .ok_or_else(|| Stop::Failed("name the Worker: --url, or SIDETONE_URL".to_owned()))?;
+        database::to_database(&desk, &wish, &mut say).await
+    }))
+}
+
+/// Runs a command and returns the exit code of the process.
+pub fn run(command: &Command, runtime: &Runtime) -> u8 {
+    let mut say = |line: &str| eprintln!("{}", clean(line));
+    let done = runtime.block_on(async {
+        match command {
+            Command::Export(options) => run_export(options, &mut say).await,
+            Command::Import(options) => run_import(options, &mut say).await,
+        }
+    });
+    ended(done)
+}
+
+/// Tells what has come of a command; the exit code of the process.
+fn ended(done: Result<String, Stop>) -> u8 {
+    let printed = done.and_then(|text| {
+        print_line(&clean(&text))
+            .map_err(|error| Stop::Failed(format!("it is done, but not printed: {error}")))
+    });
+    match printed {
+        Ok(()) => 0,
+        Err(stop) => {
+            eprintln!("{}", clean(&format!("sidetone: {stop}")));
+            stop.exit_code()
+        }
+    }
+}
+
+async fn run_export(options: &ExportOptions, say: Say<'_>) -> Result<String, Stop> {
+    let desk = desk(options.url.as_deref())?;
+    let desk = desk.as_ref();
+    let workspace = options.workspace.as_str();
+    if options.take_back {
+        return export::take_back(desk, workspace).await;
+    }
+    if options.erase {
+        return export::erase(desk, workspace, say).await;
+    }
+    if let (Some(import_id), Some(export_id), Some(to)) = (&options.release, &options.export_id, &options.to)
+    {
+        let release = Release { export_id, import_id, to, instead_of: options.instead_of.as_deref() };
+        let code = export::release(desk, workspace, &release).await?;
+        say(&format!(
+            "{workspace} is handed over to {import_id} at {to}. It runs nowhere until that is opened with this code:"
+        ));
+        return Ok(code);
+    }
+    let Some(file) = &options.file else {
+        return Err(Stop::Failed("name the file".to_owned()));
+    };
+    let wish = Export {
+        workspace,
+        file,
+        without_late_prices: options.without_late_prices,
+        wait: Duration::from_secs(60 * u64::from(options.wait)),
+        pause: PAUSE,
+    };
+    export::export(desk, &wish, say).await
+}
+
+async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Stop> {
+    let desk = desk(options.url.as_deref())?;
+    let desk = desk.as_ref();
+    let admin = options.admin.as_deref();
+    if options.drop {
+        return import::discard(desk, &options.file).await;
+    }
+    if options.code {
+        return import::open_with(desk, &options.file, &code()?, admin).await;
+    }
+    let from = match &options.from {
+        Some(url) => Some(Remote::new("--from", url, &key(FROM_OPERATOR_KEY)?)?),
+        None => None,
+    };
+    let from = from.as_ref().map(|from| from as &dyn Desk);
+    import::import(desk, &Import { file: &options.file, from, admin }, say).await
+}
+
+/// The host with the URL that a command names, or the environment.
+fn remote(url: Option<&str>) -> Result<Option<Remote>, Stop> {
+    match url.map(str::to_owned).or_else(|| setting("SIDETONE_URL")) {
+        Some(url) => Remote::new("--url", &url, &key(OPERATOR_KEY)?).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The host that a command asks.
+fn desk(url: Option<&str>) -> Result<Box<dyn Desk>, Stop> {
+    match remote(url)? {
+        Some(remote) => Ok(Box::new(remote)),
+        None => {
+            let place = Place::of_service().map_err(failed)?;
+            Ok(Box::new(Folder::new(place.engine().map_err(failed)?)))
+        }
+    }
+}
+
+fn failed(failure: super::Failure) -> Stop {
+    Stop::Failed(failure.to_string())
+}
+
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The key of a host: no option has it, since other people of this machine can read command lines.
+fn key(name: &'static str) -> Result<String, Stop> {
+    setting(name).ok_or_else(|| {
+        Stop::Failed(format!("{name} is missing: set it to the operator's key ({OPERATOR_KEY}) of that host"))
+    })
+}
+
+/// The code, from the environment or the first line of standard input.
+fn code() -> Result<String, Stop> {
+    if let Some(code) = setting(MOVE_CODE) {
+        return Ok(code);
+    }
+    let input = io::stdin();
+    if input.is_terminal() {
+        eprintln!("The code that `sidetone export --release` has printed:");
+    }
+    let mut line = String::new();
+    let read = input.lock().read_line(&mut line);
+    read.map_err(|error| Stop::Failed(format!("standard input: {error}")))?;
+    match line.trim() {
+        "" => Err(Stop::Waits(format!("no code: write it to standard input, or set {MOVE_CODE}"))),
+        code => Ok(code.to_owned()),
+    }
+}

@@ -1,0 +1,227 @@
+//! Requests of the operator, and what comes of them.
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, header};
+use serde_json::Value;
+use sidetone_engine::base::ids::{Id as _, WorkspaceId};
+use sidetone_engine::config::OPERATOR_KEY;
+
+use super::Stop;
+use super::desk::Desk;
+
+/// Reasons that are for whoever typed the command, or that pass; all others are failures.
+const WAITS: [&str; 23] = [
+    "arriving",
+    "between_databases",
+    "between_hosts",
+    "decided",
+    "dropping",
+    "handed_over",
+    "has_people",
+    "keys_taken",
+    "moved",
+    "not_arrived",
+    "not_closing",
+    "not_complete",
+    "not_erased",
+    "not_frozen",
+    "not_released",
+    "not_upgraded",
+    "nothing_here",
+    "numbers_taken",
+    "other_export",
+    "released_elsewhere",
+    "taken_back",
+    "too_many_moves",
+    "workspace_exists",
+];
+
+/// A request that was not done, and why.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    place: String,
+    status: u16,
+    /// The code of the error; empty if the answer is none of Sidetone.
+    pub(super) code: String,
+    /// Of `move_refused`, the reason.
+    pub(super) reason: String,
+    /// For people.
+    pub(super) message: String,
+    /// For programs.
+    pub(super) details: Value,
+}
+
+impl Refusal {
+    /// Of an answer that is no success.
+    pub(super) fn of(place: &str, response: &Response<Bytes>) -> Self {
+        let status = response.status().as_u16();
+        let json: Value = serde_json::from_slice(response.body()).unwrap_or_default();
+        let error = &json["error"];
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Self {
+            place: place.to_owned(),
+            status,
+            code: text(&error["code"]).unwrap_or_default(),
+            reason: text(&error["details"]["reason"]).unwrap_or_default(),
+            message: text(&error["message"])
+                .unwrap_or_else(|| format!("the answer is HTTP {status} and not one of Sidetone")),
+            details: error["details"].clone(),
+        }
+    }
+}
+
+impl Refusal {
+    /// Whether there is no such move. A service without an operator's key has none of these paths.
+    pub(super) fn is_of_nothing(&self) -> bool {
+        self.code == "not_found" && !self.message.contains(OPERATOR_KEY)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { place, status, code, reason, message, details: _ } = refusal;
+        let mut text = format!("{place}: {message}");
+        if status == 401 {
+            text.push_str(
+                " This command takes it from SIDETONE_OPERATOR_KEY, and for --from from SIDETONE_FROM_OPERATOR_KEY.",
+            );
+        }
+        match code == "workspace_moving" || WAITS.contains(&reason.as_str()) {
+            true => Self::Waits(text),
+            false => Self::Failed(text),
+        }
+    }
+}
+
+/// Asks with a body of JSON, or none. The answer is JSON, or null without a body.
+pub(super) async fn ask(
+    desk: &dyn Desk,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Result<Value, Refusal>, Stop> {
+    let body = body.map(|body| (Bytes::from(body.to_string()), "application/json"));
+    as_json(desk, send(desk, method, path, body).await?)
+}
+
+/// Sends bytes.
+pub(super) async fn put(desk: &dyn Desk, path: &str, bytes: Bytes) -> Result<Result<Value, Refusal>, Stop> {
+    as_json(desk, send(desk, Method::PUT, path, Some((bytes, "application/octet-stream"))).await?)
+}
+
+/// Gets bytes.
+pub(super) async fn get(desk: &dyn Desk, path: &str) -> Result<Result<Bytes, Refusal>, Stop> {
+    send(desk, Method::GET, path, None).await
+}
+
+fn as_json(desk: &dyn Desk, answer: Result<Bytes, Refusal>) -> Result<Result<Value, Refusal>, Stop> {
+    Ok(match answer {
+        Ok(bytes) if bytes.is_empty() => Ok(Value::Null),
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).map_err(|_| strange(desk))?),
+        Err(refusal) => Err(refusal),
+    })
+}
+
+async fn send(
+    desk: &dyn Desk,
+    method: Method,
+    path: &str,
+    body: Option<(Bytes, &'static str)>,
+) -> Result<Result<Bytes, Refusal>, Stop> {
+    let mut request = Request::builder().method(method).uri(path);
+    if let Some((_, kind)) = &body {
+        request = request.header(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    let request = request.body(body.map(|(bytes, _)| bytes).unwrap_or_default());
+    // A path has what a host has said, such as the place after which a part follows.
+    let response = desk.ask(request.map_err(|_| strange(desk))?).await?;
+    Ok(match response.status().is_success() {
+        true => Ok(response.into_body()),
+        false => Err(Refusal::of(desk.place(), &response)),
+    })
+}
+
+/// An answer that no host gives.
+pub(super) fn strange(desk: &dyn Desk) -> Stop {
+    Stop::failed(format!("{}: the answer is not one of Sidetone", desk.place()))
+}
+
+/// A text of an answer; empty if it has none.
+pub(super) fn text<'a>(answer: &'a Value, name: &str) -> &'a str {
+    answer[name].as_str().unwrap_or_default()
+}
+
+/// A workspace of a host.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) id: WorkspaceId,
+    pub(super) name: String,
+}
+
+/// The workspace with this id or name.
+pub(super) async fn find(desk: &dyn Desk, named: &str) -> Result<Found, Stop> {
+    let path = format!("/operator/workspaces?named={}", encoded(named));
+    let answer = ask(desk, Method::GET, &path, None).await??;
+    let id = WorkspaceId::from_stored(text(&answer, "id"));
+    // It stands in the paths of the next requests.
+    match id.to_bytes() {
+        Some(_) => Ok(Found { id, name: text(&answer, "name").to_owned() }),
+        None => Err(strange(desk)),
+    }
+}
+
+/// A text as a value in a query.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use sidetone_engine::storage::moves::Refusal as Refused;
+    use sidetone_engine::storage::moves::declined::Declined;
+
+    use super::WAITS;
+
+    #[test]
+    fn what_waits_is_what_hosts_refuse_for_now() {
+        let fails = [
+            Refused::NoWorkspace,
+            Refused::SchemaChanged,
+            Refused::KeyLost,
+            Refused::NoSuchPlace,
+            Refused::OneDatabase,
+            Refused::NoSuchDatabase,
+        ];
+        for reason in Refused::ALL {
+            assert_eq!(WAITS.contains(&reason.as_str()), !fails.contains(reason), "{reason:?}");
+        }
+        let of_imports = [
+            Declined::TooManyMoves,
+            Declined::NotUpgraded,
+            Declined::WorkspaceExists,
+            Declined::NotErased,
+            Declined::OtherExport,
+            Declined::Dropping,
+            Declined::NumbersTaken(Vec::new()),
+            Declined::KeysTaken(1),
+            Declined::NotComplete(1),
+            Declined::NotArrived,
+            Declined::HandedOver,
+        ]
+        .map(|declined| declined.reason());
+        for reason in of_imports {
+            assert!(WAITS.contains(&reason), "{reason}");
+        }
+        for wait in WAITS {
+            assert!(Refused::parse(wait).is_some() || of_imports.contains(&wait), "no host says {wait}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `sidetone export`: the source of a move.
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::json;
+use sidetone_engine::base::ids::WorkspaceId;
+use sidetone_engine::storage::moves::part::Head;
+use sidetone_engine::storage::moves::requests::{Closing, Releasing};
+
+use super::asking::{Found, ask, encoded, find, get, strange, text};
+use super::desk::Desk;
+use super::file::{Begun, Place, Reader, Resumed, Totals, checked, head_of};
+use super::{Say, Stop, told};
+
+/// What is exported, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Export<'a> {
+    /// The workspace's id or name.
+    pub workspace: &'a str,
+    /// The file, which must not exist unless it is of this export.
+    pub file: &'a Path,
+    /// Prices that carriers report after a call are not waited for.
+    pub without_late_prices: bool,
+    /// How long to wait for what is under way.
+    pub wait: Duration,
+    /// How often to ask whether it is over.
+    pub pause: Duration,
+}
+
+/// Where progress is told: not too often.
+pub(super) const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// Closes and freezes the workspace, and writes the file. Returns what to tell at last.
+pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<String, Stop> {
+    let found = find(desk, wish.workspace).await?;
+    let id = &found.id;
+    if wish.file.try_exists().map_err(|error| Stop::of_file(wish.file, &error))? {
+        return exported_before(desk, id, wish.file).await;
+    }
+    // Before anything changes there, it is sure that the file can be written.
+    let begun = Begun::at(wish.file)?;
+    let (head, owner) = match frozen(desk, &found, wish, say).await {
+        Ok(frozen) => frozen,
+        Err(stop) => {
+            begun.give_up();
+            return Err(stop);
+        }
+    };
+    let (mut writer, resumed) = begun.resume(&head)?;
+    match resumed {
+        Resumed::New | Resumed::After(0) => {}
+        Resumed::After(parts) => say(&format!("going on after {}", told::counted(parts, "part"))),
+        Resumed::Replaced => say("the file was begun for another export, and begins anew"),
+    }
+    let mut told_at = Instant::now();
+    loop {
+        let path = match writer.place() {
+            Place::Start => format!("{}/parts", path_of(id)),
+            Place::After(place) => format!("{}/parts?after={}", path_of(id), encoded(place)),
+            Place::End => break,
+        };
+        let part = get(desk, &path).await??;
+        writer.add(&part)?;
+        if told_at.elapsed() >= TOLD_EVERY {
+            told_at = Instant::now();
+            say(&format!("{} …", told::progress(writer.totals())));
+        }
+    }
+    let totals = writer.finish()?;
+    Ok(exported(desk, wish.file, &head, &totals, owner))
+}
+
+/// Where an exported workspace belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// To its source: it is frozen.
+    Source,
+    /// To the host that it was handed over to.
+    Other,
+}
+
+impl Owner {
+    /// By the state of the export; `None`: it has no file yet, or none any more.
+    fn of(state: &str) -> Option<Self> {
+        match state {
+            "frozen" => Some(Self::Source),
+            "released" => Some(Self::Other),
+            _ => None,
+        }
+    }
+}
+
+fn path_of(id: &WorkspaceId) -> String {
+    format!("/operator/exports/{id}")
+}
+
+/// Asks until the workspace is frozen.
+async fn frozen(
+    desk: &dyn Desk,
+    found: &Found,
+    wish: &Export<'_>,
+    say: Say<'_>,
+) -> Result<(Head, Owner), Stop> {
+    let Found { id, name } = found;
+    let body = json!(Closing { without_late_prices: wish.without_late_prices });
+    let begun_at = Instant::now();
+    let mut waited_for: Option<String> = None;
+    loop {
+        let answer = match ask(desk, Method::POST, &path_of(id), Some(&body)).await? {
+            Ok(answer) => answer,
+            // Its file may have to be made again for the host that it was handed over to.
+            Err(refusal) if refusal.reason == "moved" => {
+                let answer = ask(desk, Method::GET, &path_of(id), None).await??;
+                if Owner::of(text(&answer, "state")).is_none() {
+                    return Err(refusal.into());
+                }
+                answer
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
+        let state = text(&answer, "state");
+        if let Some(owner) = Owner::of(state) {
+            let head = Head::from_line(&answer["head"].to_string()).and_then(checked);
+            let head = head.map_err(|_| strange(desk))?;
+            say(&match owner {
+                Owner::Source => {
+                    format!(
+                        "{name} is frozen: it can be read; changes are answered with 503 workspace_moving"
+                    )
+                }
+                Owner::Other => {
+                    let to = text(&answer, "moved_to");
+                    format!("{name} was handed over to {to} already; its file is made again")
+                }
+            });
+            return Ok((head, owner));
+        }
+        if state != "closing" {
+            return Err(strange(desk));
+        }
+        let waits = told::waiting(&answer["waiting_for"]);
+        if waited_for.is_none() {
+            say(&format!("At {}: no call and no run begins in {name} ({id}) any more", desk.place()));
+        }
+        if waited_for.as_ref() != Some(&waits) {
+            say(&format!("waiting for {waits} …"));
+        }
+        if begun_at.elapsed() >= wish.wait {
+            return Err(Stop::Waits(format!(
+                "{name} is not frozen yet: it waits for {waits}. Nothing new begins in it until this command is run again and \
+                 comes to its end, or it is given up: {}",
+                take_back_command(desk, id)
+            )));
+        }
+        waited_for = Some(waits);
+        tokio::time::sleep(wish.pause).await;
+    }
+}
+
+/// The file is there. It is what was asked for if it is of the export that the workspace is frozen for.
+async fn exported_before(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<String, Stop> {
+    let other = || Stop::failed(format!("{} exists; choose another file", file.display()));
+    let head = head_of(file).map_err(|_| other())?;
+    if head.workspace_id != *id {
+        return Err(other());
+    }
+    let now = ask(desk, Method::GET, &path_of(id), None).await?.map_err(|_| other())?;
+    match Owner::of(text(&now, "state")) {
+        Some(owner) if text(&now, "export_id") == head.export_id => {
+            Ok(exported(desk, file, &head, Reader::open(file)?.totals(), owner))
+        }
+        _ => Err(other()),
+    }
+}
+
+fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: Owner) -> String {
+    let (name, file) = (&head.name, file.display());
+    let whose = match owner {
+        Owner::Source => format!("{name} still belongs to {}.", desk.place()),
+        Owner::Other => format!("{name} was handed over already."),
+    };
+    let mut text = format!("{file}: {}. {whose}\n", told::contents(totals));
+    if totals.tally.missing > 0 {
+        text.push_str(&format!(
+            "Not in it: {} of recordings and transcripts, lost there or of a very early version.\n",
+            told::counted(totals.tally.missing, "file")
+        ));
+    }
+    text.push_str(&format!("export:   {}\n", head.export_id));
+    text.push_str(&format!("next:     sidetone import {file} --url https://THE-OTHER-HOST"));
+    if owner == Owner::Source {
+        text.push_str(&format!("\ngive up:  {}", take_back_command(desk, &head.workspace_id)));
+    }
+    text
+}
+
+fn take_back_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
+    format!("sidetone export --workspace {id} --take-back{}", desk.option())
+}
+
+/// Gives up: the workspace runs here again.
+pub async fn take_back(desk: &dyn Desk, workspace: &str) -> Result<String, Stop> {
+    let Found { id, name } = find(desk, workspace).await?;
+    ask(desk, Method::DELETE, &path_of(&id), None).await??;
+    Ok(format!(
+        "{name} runs at {}. A file of it that was made until now opens nowhere any more.",
+        desk.place()
+    ))
+}
+
+/// Whom a workspace is handed over to.
+#[derive(Debug, Clone, Copy)]
+pub struct Release<'a> {
+    /// The export whose file has arrived there.
+    pub export_id: &'a str,
+    /// The import that is complete there.
+    pub import_id: &'a str,
+    /// The address that clients are told.
+    pub to: &'a str,
+    /// An earlier one, which is lost for good.
+    pub instead_of: Option<&'a str>,
+}
+
+/// Hands the workspace over, for good. Returns the code that opens the import.
+pub async fn release(desk: &dyn Desk, workspace: &str, to: &Release<'_>) -> Result<String, Stop> {
+    let found = find(desk, workspace).await?;
+    released(desk, &found.id, to).await
+}
+
+/// The same with the workspace's id.
+pub(super) async fn released(desk: &dyn Desk, id: &WorkspaceId, to: &Release<'_>) -> Result<String, Stop> {
+    let body = Releasing {
+        export_id: to.export_id.to_owned(),
+        import_id: to.import_id.to_owned(),
+        moved_to: to.to.to_owned(),
+        instead_of: to.instead_of.map(str::to_owned),
+    };
+    let path = format!("{}/release", path_of(id));
+    let answer = ask(desk, Method::POST, &path, Some(&json!(body))).await??;
+    match text(&answer, "code") {
+        "" => Err(strange(desk)),
+        code => Ok(code.to_owned()),
+    }
+}
+
+/// The export that a workspace is frozen for, or was handed over by; `None`: it does not move.
+pub(super) async fn export_of(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<String>, Stop> {
+    match ask(desk, Method::GET, &path_of(id), None).await? {
+        Ok(answer) => Ok(Some(text(&answer, "export_id").to_owned())),
+        Err(refusal) if refusal.is_of_nothing() => Ok(None),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// Removes what has moved, step by step.
+pub async fn erase(desk: &dyn Desk, workspace: &str, say: Say<'_>) -> Result<String, Stop> {
+    let Found { id, name } = find(desk, workspace).await?;
+    let path = format!("{}/erase", path_of(&id));
+    let mut told_at = Instant::now();
+    loop {
+        let answer = ask(desk, Method::POST, &path, None).await??;
+        match text(&answer, "state") {
+            "gone" => break,
+            "erasing" => {}
+            _ => return Err(strange(desk)),
+        }
+        if told_at.elapsed() >= TOLD_EVERY {
+            told_at = Instant::now();
+            let rows = answer["rows_erased"].as_u64().unwrap_or_default();
+            say(&format!("{} erased …", told::counted(rows, "row")));
+        }
+    }
+    Ok(format!(
+        "The rows and files of {name} are erased at {}. Its keys are told there where it is.",
+        desk.place()
+    ))
+}

@@ -1,0 +1,304 @@
+//! Whole moves between hosts, and databases, that are played. Hosts may die before and after each request.
+mod databases;
+mod hosts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sidetone_engine::storage::moves::part::Part;
+use tokio::runtime::Runtime;
+
+use self::hosts::{CODE, Dying, IMPORT, Source, Target};
+use super::Stop;
+use super::desk::Desk;
+use super::export::{self, Export, Release};
+use super::file::{Begun, Reader};
+use super::import::{self, Import};
+use super::sample::{head, parts, workspace};
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Runs `sidetone export`; returns what it said and what came of it.
+fn exported(desk: &dyn Desk, file: &Path, wait_ms: u64) -> (Vec<String>, Result<String, Stop>) {
+    let mut said = Vec::new();
+    let wish = Export {
+        workspace: "Acme & Söhne",
+        file,
+        without_late_prices: false,
+        wait: Duration::from_millis(wait_ms),
+        pause: Duration::from_millis(1),
+    };
+    let done = runtime().block_on(export::export(desk, &wish, &mut |line: &str| said.push(line.to_owned())));
+    (said, done)
+}
+
+fn imported(desk: &dyn Desk, file: &Path, from: Option<&dyn Desk>) -> (Vec<String>, Result<String, Stop>) {
+    let mut said = Vec::new();
+    let wish = Import { file, from, admin: None };
+    let done = runtime().block_on(import::import(desk, &wish, &mut |line: &str| said.push(line.to_owned())));
+    (said, done)
+}
+
+/// A place for a file.
+fn file(folder: &tempfile::TempDir) -> PathBuf {
+    folder.path().join("acme.move")
+}
+
+/// A complete file.
+fn whole(folder: &tempfile::TempDir, source: &Source) -> PathBuf {
+    let file = file(folder);
+    exported(source, &file, 60_000).1.unwrap();
+    file
+}
+
+#[test]
+fn a_workspace_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(2), Target::default());
+    let file = file(&folder);
+    let (said, done) = exported(&source, &file, 60_000);
+    let done = done.unwrap();
+    let begins = format!("no call and no run begins in Acme ({}) any more", workspace());
+    assert_eq!(
+        said,
+        [
+            format!("At https://box.example.com: {begins}").as_str(),
+            "waiting for 2 conversations, 1 line (until 16:40 UTC) …",
+            "waiting for 1 conversation, 1 line (until 16:40 UTC) …",
+            "Acme is frozen: it can be read; changes are answered with 503 workspace_moving",
+        ]
+    );
+    assert!(
+        done.contains(": 4 rows, 2 signing secrets (sealed), 1 file (11 bytes). Acme still belongs to"),
+        "{done}"
+    );
+    assert!(done.contains("\nexport:   exp_1\nnext:     sidetone import "), "{done}");
+    assert!(done.contains("Not in it: 1 file of recordings and transcripts, lost there"), "{done}");
+    assert!(done.contains("--take-back --url https://box.example.com"), "{done}");
+    assert_eq!(exported(&source, &file, 60_000).1.unwrap(), done, "again, it is there");
+
+    let (said, done) = imported(&target, &file, Some(&source));
+    let done = done.unwrap();
+    assert_eq!(
+        said[1..],
+        [
+            format!("At https://edge.example.com: Acme ({}) arrives", workspace()).as_str(),
+            "warning: It does not know the carrier `plivo`.",
+            "part 1 of 6",
+            "part 6 of 6",
+            format!("Every row and file is as in {}.", file.display()).as_str(),
+            "handed over by https://box.example.com",
+        ]
+    );
+    assert!(done.starts_with("Acme runs at https://edge.example.com\n"), "{done}");
+    assert!(
+        done.contains("the carriers' addresses of 1 number here; invite people (--admin); change"),
+        "{done}"
+    );
+    assert!(done.ends_with("--erase --url https://box.example.com"), "{done}");
+    assert_eq!(source.released(), Some((IMPORT.to_owned(), "https://voice.example.com".to_owned())));
+    let reader = Reader::open(&file).unwrap();
+    let sent: Vec<_> = (1..=6).map(|n| reader.part(n).unwrap().unwrap()).collect();
+    assert_eq!(target.received(), sent);
+    assert_eq!(imported(&target, &file, Some(&source)).1.unwrap(), done, "again, it runs");
+
+    // The file can be made again, and what is left at the source goes.
+    fs::remove_file(&file).unwrap();
+    let (said, done) = exported(&source, &file, 60_000);
+    let again = "Acme was handed over to https://voice.example.com already; its file is made again";
+    assert_eq!(said, [again]);
+    assert!(!done.unwrap().contains("--take-back"));
+    let erased = runtime().block_on(export::erase(&source, "Acme & Söhne", &mut |_: &str| ())).unwrap();
+    assert!(erased.contains("erased at https://box.example.com"), "{erased}");
+    let stop = exported(&source, &folder.path().join("later.move"), 0).1.unwrap_err();
+    assert_eq!((stop.exit_code(), folder.path().join("later.move.part").exists()), (1, false), "{stop}");
+}
+
+/// Whatever dies before or after any request: the same commands again come to the same end.
+#[test]
+fn a_move_goes_on_wherever_it_died() {
+    for dies_after in [false, true] {
+        for nth in 1.. {
+            let folder = tempfile::tempdir().unwrap();
+            let (source, target) = (Source::waiting(1), Target::default());
+            let file = file(&folder);
+            let lives = Dying::shared(nth, dies_after);
+            let dying = exported(&lives.desk(&source), &file, 60_000).1.and_then(|_| {
+                let from = lives.desk(&source);
+                imported(&lives.desk(&target), &file, Some(&from)).1
+            });
+            if dying.is_ok() {
+                assert!(nth > 15, "it had {nth} requests");
+                break;
+            }
+            if Reader::open(&file).is_err() {
+                exported(&source, &file, 60_000).1.unwrap();
+            }
+            let done = imported(&target, &file, Some(&source)).1.unwrap();
+            assert!(done.starts_with("Acme runs at"), "{nth}: {done}");
+            assert_eq!(target.received().len(), parts().len() + 1, "{nth}");
+            assert_eq!(source.released().map(|(import, _)| import), Some(IMPORT.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn without_the_source_a_code_opens_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    let open = |code: &str| runtime().block_on(import::open_with(&target, &file, code, None));
+    let early = open(CODE).unwrap_err();
+    assert_eq!(early.exit_code(), 1);
+    assert!(early.to_string().contains("not everything of Acme"), "{early}");
+
+    let stop = imported(&target, &file, None).1.unwrap_err();
+    assert_eq!(stop.exit_code(), 1);
+    let told = stop.to_string();
+    let command = format!("--release {IMPORT} --export-id exp_1 --to https://voice.example.com\n");
+    assert!(told.contains(&command) && told.contains("--code --url https://edge.example.com"), "{told}");
+    assert_eq!(source.released(), None);
+
+    let release =
+        Release { export_id: "exp_1", import_id: IMPORT, to: "https://voice.example.com", instead_of: None };
+    let before = Release { export_id: "exp_0", ..release };
+    let stop = runtime().block_on(export::release(&source, "Acme & Söhne", &before)).unwrap_err();
+    assert_eq!((stop.exit_code(), source.released()), (1, None), "{stop}");
+    let code = runtime().block_on(export::release(&source, "Acme & Söhne", &release)).unwrap();
+    let other = Release { import_id: "imp_2", ..release };
+    let stop = runtime().block_on(export::release(&source, "Acme & Söhne", &other)).unwrap_err();
+    assert_eq!(stop.exit_code(), 1, "{stop}");
+    assert_eq!(open("move_wrong").unwrap_err().exit_code(), 2);
+    assert!(open(&code).unwrap().starts_with("Acme runs at"));
+    assert!(open(&code).unwrap().starts_with("Acme runs at"), "again");
+    let stop = runtime().block_on(import::discard(&target, &file)).unwrap_err();
+    assert!(stop.to_string().contains("nothing of"), "what runs is not removed: {stop}");
+}
+
+#[test]
+fn what_has_arrived_can_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    let discard = || runtime().block_on(import::discard(&target, &file));
+    assert_eq!(discard().unwrap_err().exit_code(), 1);
+    imported(&target, &file, None).1.unwrap_err();
+    assert!(discard().unwrap().contains("is removed"));
+    assert_eq!(target.received().len(), 0);
+    imported(&target, &file, Some(&source)).1.unwrap();
+}
+
+/// How the source cuts the rows depends on what else is in its database.
+#[test]
+fn a_file_that_is_cut_elsewhere_does_not_go_on_where_another_one_was_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    // Before it sends its second part.
+    let lives = Dying::shared(4, false);
+    imported(&lives.desk(&target), &file, None).1.unwrap_err();
+    assert_eq!(target.received().len(), 1);
+
+    let again = folder.path().join("again.move");
+    let all = parts();
+    let pages = [all[0].pages().unwrap(), all[1].pages().unwrap()].concat();
+    let first_two = Part::of_pages(&pages, all[1].head.next.clone());
+    let (mut writer, _) = Begun::at(&again).unwrap().resume(&head("exp_1")).unwrap();
+    writer.add(&first_two.to_bytes()).unwrap();
+    all[2..].iter().for_each(|part| writer.add(&part.to_bytes()).unwrap());
+    writer.finish().unwrap();
+    let stop = imported(&target, &again, Some(&source)).1.unwrap_err();
+    assert_eq!((stop.exit_code(), target.received().len()), (1, 1), "{stop}");
+    let told = stop.to_string();
+    assert!(
+        told.contains("cut elsewhere") && told.contains("--drop --url https://edge.example.com"),
+        "{told}"
+    );
+
+    runtime().block_on(import::discard(&target, &again)).unwrap();
+    imported(&target, &again, Some(&source)).1.unwrap();
+    assert_eq!(target.received().len(), parts().len());
+}
+
+#[test]
+fn a_file_of_an_export_that_was_taken_back_takes_nothing_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    let done = runtime().block_on(export::take_back(&source, "Acme & Söhne")).unwrap();
+    assert!(done.starts_with("Acme runs at https://box.example.com."), "{done}");
+    for again in [false, true] {
+        if again {
+            exported(&source, &folder.path().join("second.move"), 60_000).1.unwrap();
+        }
+        let stop = imported(&target, &file, Some(&source)).1.unwrap_err();
+        assert_eq!(stop.exit_code(), 1);
+        assert!(stop.to_string().contains("not frozen for this file"), "{stop}");
+        assert_eq!(source.released(), None);
+    }
+    // The first file is not in the way of the second export, and not taken for it.
+    let stop = exported(&source, &file, 60_000).1.unwrap_err();
+    assert!(stop.to_string().contains("exists; choose another file"), "{stop}");
+}
+
+#[test]
+fn what_is_under_way_is_not_waited_for_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source::waiting(u32::MAX);
+    let stop = exported(&source, &file(&folder), 0).1.unwrap_err();
+    assert_eq!(stop.exit_code(), 1);
+    let told = stop.to_string();
+    assert!(
+        told.contains("waits for") && told.contains("--take-back --url https://box.example.com"),
+        "{told}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no empty file is left");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_changes_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source::waiting(0);
+    let stop = exported(&source, &folder.path().join("none/acme.move"), 0).1.unwrap_err();
+    assert_eq!((stop.exit_code(), source.is_closed()), (2, false), "{stop}");
+    fs::write(file(&folder), "something else").unwrap();
+    let stop = exported(&source, &file(&folder), 0).1.unwrap_err();
+    assert_eq!((stop.exit_code(), source.is_closed()), (2, false), "{stop}");
+}
+
+#[test]
+fn refusals_say_whether_somebody_can_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source::waiting(0);
+    let file = whole(&folder, &source);
+    for (reason, code) in [
+        ("numbers_taken", 1),
+        ("keys_taken", 1),
+        ("workspace_exists", 1),
+        ("other_export", 1),
+        ("schema_older", 2),
+        ("wrong_part", 2),
+        ("something_new", 2),
+    ] {
+        let target = Target::default();
+        target.refuse(reason);
+        let stop = imported(&target, &file, Some(&source)).1.unwrap_err();
+        assert_eq!(stop.exit_code(), code, "{reason}");
+        assert_eq!(stop.to_string(), format!("https://edge.example.com: Refused as {reason}."));
+        assert_eq!(source.released(), None);
+    }
+}
+
+#[test]
+fn two_commands_may_send_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    // Another command is ahead by two parts whenever this one sends its second.
+    target.another_sends(3);
+    imported(&target, &file, Some(&source)).1.unwrap();
+    assert_eq!(target.received().len(), parts().len() + 1);
+}
