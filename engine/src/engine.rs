@@ -18,6 +18,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::{Map, Value};
 
+use crate::base::error::Code;
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{CALL_JOBS_AT_ONCE, SIGN_IN_MS};
 use crate::carriers::CarrierName;
@@ -36,6 +37,7 @@ use crate::services::Services;
 use crate::storage::checked::Checked;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
+use crate::storage::moves::told;
 use crate::storage::workspaces::NewWorkspace;
 
 pub use crate::storage::workspaces::{ListedKey, ListedWorkspace, Part};
@@ -186,7 +188,19 @@ impl Engine {
 
     /// Creates a key for the workspace with this id or name, for the operator.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        self.services().create_key(workspace).await
+        self.told_where(workspace, self.services().create_key(workspace).await).await
+    }
+
+    /// What is refused because the workspace has moved to another host, for good, says where that is.
+    async fn told_where<T>(&self, workspace: &str, done: Result<T, Fault>) -> Result<T, Fault> {
+        match done {
+            Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {
+                let id = self.find_workspace(workspace).await?;
+                let moved = told::moved_workspace(self.services(), &id).await?;
+                Err(moved.unwrap_or(error).into())
+            }
+            done => done,
+        }
     }
 
     /// The workspace with this id, or with this name if only one has it.
@@ -218,7 +232,8 @@ impl Engine {
         path: Vec<String>,
         body: Option<Map<String, Value>>,
     ) -> Result<Value, Fault> {
-        operator::run(&self.api, workspace, operation, path, body).await
+        let done = operator::run(&self.api, workspace, operation, path, body).await;
+        self.told_where(workspace, done).await
     }
 
     /// Answers a request that belongs to moving a workspace (`/operator/…`) for the operator at the command line, who needs no

@@ -184,13 +184,18 @@ impl Host {
         }
     }
 
+    /// Logs a request that was answered, and counts it.
+    fn note(&self, record: &LogRecord, took: Duration) {
+        self.metrics.request(record, took);
+        log::request(record, took);
+    }
+
     async fn serve_http(self: Arc<Self>, stream: Stream, connection: Connection) {
         let mut stop = self.stop.clone();
         let stream = Watched::new(stream, connection.place().clone(), self.engine.clone(), self.limits);
         let (http, held) = (self.http.clone(), connection.clone());
-        let metrics = self.metrics.clone();
         let service = service_fn(move |request| {
-            let metrics = metrics.clone();
+            let host = self.clone();
             let open = connection.begin_request();
             // Boxed: hyper keeps the space for it between requests.
             let answering = Box::pin(request::answer(self.clone(), connection.clone(), request));
@@ -198,9 +203,7 @@ impl Host {
             async move {
                 let mut response = answering.await;
                 if let Some(record) = response.extensions_mut().remove::<LogRecord>() {
-                    let took = started.elapsed();
-                    metrics.request(&record, took);
-                    log::request(&record, took);
+                    host.note(&record, started.elapsed());
                 }
                 let open = match response.status() {
                     StatusCode::SWITCHING_PROTOCOLS => {

@@ -442,7 +442,7 @@ fn a_workspace_moves_from_a_box_to_the_worker_and_on_to_another_box() {
     let run = workspace.begin_run(&edge_host, "chat");
     workspace.settle(&edge_host, &run);
     workspace.runs.push(run);
-    let erase = ["export", "--workspace", id.as_str(), "--erase"];
+    let erase = ["export", "--workspace", id.as_str(), "--erase", "--yes"];
     ended(&first_host.command(&nowhere, &erase, &[]), 0);
     first_host.get(&tenant, "/assistants").refused("workspace_moved");
 

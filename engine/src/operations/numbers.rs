@@ -156,7 +156,7 @@ async fn bind(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     }
     let mut is_taken_over = false;
     let bound = match bound.first() {
-        Some(row) if !row.flag("ours")? && grants.are_set() && row.flag("is_locked")? => {
+        Some(row) if !row.flag("ours")? && row.flag("is_locked")? => {
             return Err(directory::stays_with_another().into());
         }
         // Bound before the operator decided about numbers.

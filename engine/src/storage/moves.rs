@@ -39,6 +39,7 @@ use serde_json::json;
 
 use crate::base::error::{Code, Error};
 use crate::base::ids::{WorkspaceId, prefix};
+use crate::base::limits::MOVES_AT_ONCE_MAX;
 use crate::base::time::Timestamp;
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Row, Statement};
@@ -48,6 +49,11 @@ use crate::storage::fault::Fault;
 
 pub use self::progress::{Erased, Progress};
 pub use self::quiet::{Wait, What};
+
+/// For the operator.
+const TOO_MANY_MOVES: &str = "Four other workspaces move already, and no more can at once. Let one of those moves end, or give it \
+    up: `sidetone workspace list` and the metric sidetone_moves show them.";
+const _: () = assert!(MOVES_AT_ONCE_MAX == 4);
 
 /// A row of `moves`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +189,7 @@ impl Refusal {
     pub fn error(self) -> Error {
         let message = match self {
             Self::NoWorkspace => "There is no such workspace.",
-            Self::TooManyMoves => "Other workspaces move already. Let one of those moves end, or give it up.",
+            Self::TooManyMoves => TOO_MANY_MOVES,
             Self::NotUpgraded => {
                 "This service still upgrades the data of an earlier version, in the background. Try again in a few minutes."
             }

@@ -150,7 +150,7 @@ impl Services {
         if found.first().is_some_and(|id| **id == *workspace) {
             return Ok(found.swap_remove(0));
         }
-        only(found, workspace)
+        only(found, workspace, |id| id)
     }
 
     /// The same among all databases of this host, with the services that have its own.
@@ -187,7 +187,7 @@ impl Services {
                 found.push((home, id));
             }
         }
-        only(found, workspace)
+        only(found, workspace, |(_, id)| id)
     }
 
     /// Creates a workspace with one API key.
@@ -308,11 +308,13 @@ impl Services {
 }
 
 /// The one that has the id or name, if there is one.
-fn only<T>(mut found: Vec<T>, named: &str) -> Result<T, Fault> {
-    let problem = match (found.pop(), found.is_empty()) {
-        (Some(one), true) => return Ok(one),
+fn only<T>(mut found: Vec<T>, named: &str, id: impl Fn(&T) -> &WorkspaceId) -> Result<T, Fault> {
+    let problem = match (found.pop(), found.first()) {
+        (Some(one), None) => return Ok(one),
         (None, _) => format!("no workspace has the id or name `{named}`"),
-        _ => format!("several are named `{named}`; give the id"),
+        (Some(last), Some(first)) => {
+            format!("several are named `{named}`, such as {} and {}; give the id", id(first), id(&last))
+        }
     };
     Err(Error::field("workspace", problem).into())
 }

@@ -13,7 +13,7 @@ use crate::as_code::clean;
 use crate::moving::database::{self, Moving};
 use crate::moving::desk::{Desk, Folder, Remote};
 use crate::moving::export::{self, Export, Release};
-use crate::moving::import::{self, Import};
+use crate::moving::import::{self, Discarded, Import};
 use crate::moving::{Say, Stop};
 
 /// The key of the host that `--from` names.
@@ -70,16 +70,20 @@ pub struct ExportOptions {
     /// The import that it was handed over to before, and that is lost for good.
     #[arg(long, value_name = "IMPORT", requires = "release")]
     instead_of: Option<String>,
-    /// Erase here what has moved.
+    /// Erase here what has moved. It says where that should run, and does nothing without --yes.
     #[arg(long)]
     erase: bool,
+    /// The workspace runs at the other host: erase it here.
+    #[arg(long, requires = "erase", conflicts_with_all = ["take_back", "release"])]
+    yes: bool,
 }
 
 /// `sidetone import`
 #[derive(Args)]
 pub struct ImportOptions {
     /// What `sidetone export` has made.
-    file: PathBuf,
+    #[arg(required_unless_present = "workspace", conflicts_with = "workspace")]
+    file: Option<PathBuf>,
     /// The host's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has the operator's key of it. Without one, the data folder of this
     /// machine, also while the service runs.
     #[arg(long)]
@@ -97,6 +101,9 @@ pub struct ImportOptions {
     /// Remove what has arrived, unless it runs.
     #[arg(long)]
     drop: bool,
+    /// With --drop, instead of the file: the id or name of the workspace that has arrived, with whatever file.
+    #[arg(long, requires = "drop")]
+    workspace: Option<String>,
 }
 
 /// `sidetone workspace move`
@@ -173,7 +180,7 @@ async fn run_export(options: &ExportOptions, say: Say<'_>) -> Result<String, Sto
         return export::take_back(desk, workspace).await;
     }
     if options.erase {
-        return export::erase(desk, workspace, say).await;
+        return export::erase(desk, workspace, options.yes, say).await;
     }
     if let (Some(import_id), Some(export_id), Some(to)) = (&options.release, &options.export_id, &options.to)
     {
@@ -201,24 +208,37 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
     let desk = desk(options.url.as_deref())?;
     let desk = desk.as_ref();
     let admin = options.admin.as_deref();
+    if let Some(workspace) = &options.workspace {
+        return import::discard(desk, Discarded::Of(workspace)).await;
+    }
+    let Some(file) = &options.file else {
+        return Err(Stop::Failed("name the file".to_owned()));
+    };
     if options.drop {
-        return import::discard(desk, &options.file).await;
+        return import::discard(desk, Discarded::OfFile(file)).await;
+    }
+    if options.url.is_none() && setting("SIDETONE_URL").is_none() && setting("SIDETONE_BASE_URL").is_none() {
+        say(&format!(
+            "warning: SIDETONE_BASE_URL is not set, as it is for the service: clients of the workspace would be told {}, and links \
+             would begin with that",
+            desk.place()
+        ));
     }
     if options.code {
-        return import::open_with(desk, &options.file, &code()?, admin).await;
+        return import::open_with(desk, file, &code()?, admin).await;
     }
     let from = match &options.from {
-        Some(url) => Some(Remote::new("--from", url, &key(FROM_OPERATOR_KEY)?)?),
+        Some(url) => Some(with_key("--from", url, FROM_OPERATOR_KEY)?),
         None => None,
     };
     let from = from.as_ref().map(|from| from as &dyn Desk);
-    import::import(desk, &Import { file: &options.file, from, admin }, say).await
+    import::import(desk, &Import { file, from, admin }, say).await
 }
 
 /// The host with the URL that a command names, or the environment.
 fn remote(url: Option<&str>) -> Result<Option<Remote>, Stop> {
     match url.map(str::to_owned).or_else(|| setting("SIDETONE_URL")) {
-        Some(url) => Remote::new("--url", &url, &key(OPERATOR_KEY)?).map(Some),
+        Some(url) => with_key("--url", &url, OPERATOR_KEY).map(Some),
         None => Ok(None),
     }
 }
@@ -242,11 +262,12 @@ fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The key of a host: no option has it, since other people of this machine can read command lines.
-fn key(name: &'static str) -> Result<String, Stop> {
-    setting(name).ok_or_else(|| {
-        Stop::Failed(format!("{name} is missing: set it to the operator's key ({OPERATOR_KEY}) of that host"))
-    })
+/// A host with its key, which no option has, since other people of this machine can read command lines.
+fn with_key(option: &str, url: &str, key_name: &'static str) -> Result<Remote, Stop> {
+    let key = setting(key_name).ok_or_else(|| {
+        Stop::Failed(format!("{key_name} is not set: this command needs the operator's key of {url} there"))
+    })?;
+    Remote::new(option, url, key_name, &key)
 }
 
 /// The code, from the environment or the first line of standard input.

@@ -138,33 +138,35 @@ fn left_over(found: &UnderWay) -> Finding {
     let name = clean(&found.name);
     let export = format!("sidetone export --workspace {workspace_id}");
     // Of an import.
+    let drop = format!("sidetone import --workspace {workspace_id} --drop");
     let of = found.other_id.as_deref().unwrap_or("EXPORT");
     let next = match state {
         Some(State::Closing) => {
-            format!("no call and no run begins in it. Go on: `{export} FILE`; give up: `{export} --take-back`")
+            format!(
+                "no call and no run begins in it. Go on: `{export} FILE`; give up: `{export} --take-back`"
+            )
         }
         Some(State::Frozen) => format!(
             "it takes no changes. Go on at the other host: `sidetone import FILE`; give up: `{export} --take-back`"
         ),
         Some(State::Released) => {
-            format!("it was handed over. Once it runs at the other host, erase what is left: `{export} --erase`")
+            format!(
+                "it was handed over. Once it runs at the other host, erase what is left: `{export} --erase`"
+            )
         }
-        Some(State::Erasing) => format!("not everything of it is erased. Go on: `{export} --erase`"),
+        Some(State::Erasing) => format!("not everything of it is erased. Go on: `{export} --erase --yes`"),
         Some(State::Arriving) => {
-            "not everything of it is here. Go on: `sidetone import FILE`; give up: `sidetone import FILE --drop`"
-                .to_owned()
+            format!("not everything of it is here. Go on: `sidetone import FILE`; give up: `{drop}`")
         }
         Some(State::Arrived) => format!(
             "it waits to be handed over. Go on at the host that it comes from: `{export} --release {id} --export-id {of} --to URL`, then \
-             here: `sidetone import FILE --code`; give up: `sidetone import FILE --drop`"
+             here: `sidetone import FILE --code`; give up: `{drop}`"
         ),
         Some(State::Opening) => format!(
             "it was handed over to here, and does not run yet. Go on: `sidetone import FILE --code`. The host that it comes \
              from tells the code again: `{export} --release {id} --export-id {of} --to URL`"
         ),
-        Some(State::Dropping) => {
-            "not everything of its import is removed. Go on: `sidetone import FILE --drop`".to_owned()
-        }
+        Some(State::Dropping) => format!("not everything of its import is removed. Go on: `{drop}`"),
         // These are of no move that is under way, or this version does not know the word.
         Some(State::TakenBack | State::Gone | State::Running) | None => {
             "its move is not at its end; use the version of Sidetone that has begun it".to_owned()

@@ -39,7 +39,6 @@ const WAITS: [&str; 23] = [
 #[derive(Debug)]
 pub(super) struct Refusal {
     place: String,
-    status: u16,
     /// The code of the error; empty if the answer is none of Sidetone.
     pub(super) code: String,
     /// Of `move_refused`, the reason.
@@ -59,7 +58,6 @@ impl Refusal {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         Self {
             place: place.to_owned(),
-            status,
             code: text(&error["code"]).unwrap_or_default(),
             reason: text(&error["details"]["reason"]).unwrap_or_default(),
             message: text(&error["message"])
@@ -78,13 +76,8 @@ impl Refusal {
 
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Self {
-        let Refusal { place, status, code, reason, message, details: _ } = refusal;
-        let mut text = format!("{place}: {message}");
-        if status == 401 {
-            text.push_str(
-                " This command takes it from SIDETONE_OPERATOR_KEY, and for --from from SIDETONE_FROM_OPERATOR_KEY.",
-            );
-        }
+        let Refusal { place, code, reason, message, details: _ } = refusal;
+        let text = format!("{place}: {message}");
         match code == "workspace_moving" || WAITS.contains(&reason.as_str()) {
             true => Self::Waits(text),
             false => Self::Failed(text),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::{HeaderMap, Method, Request, Response, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use reqwest::{Client, Url};
 use sidetone_engine::base::setting::Secret;
 use sidetone_engine::engine::Engine;
@@ -39,12 +39,14 @@ pub trait Desk {
 pub struct Remote {
     client: Client,
     base: String,
+    /// The setting that the key is from.
+    key_name: &'static str,
     key: Secret,
 }
 
 impl Remote {
-    /// The service with this URL, which `option` has given.
-    pub fn new(option: &str, url: &str, key: &str) -> Result<Self, Stop> {
+    /// The service with this URL, which `option` has given, and the operator's key of it, which the setting `key_name` has.
+    pub fn new(option: &str, url: &str, key_name: &'static str, key: &str) -> Result<Self, Stop> {
         let parsed = Url::parse(url).map_err(|error| Stop::failed(format!("{option} {url}: {error}")))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(Stop::failed(format!("{option} {url}: has to begin with https:// or http://")));
@@ -56,7 +58,7 @@ impl Remote {
             .user_agent(concat!("sidetone/", env!("CARGO_PKG_VERSION")))
             .timeout(Duration::from_secs(DEADLINE_SECONDS));
         let client = builder.build().map_err(|error| Stop::failed(error.to_string()))?;
-        Ok(Self { client, base: url.trim_end_matches('/').to_owned(), key: Secret::new(key) })
+        Ok(Self { client, base: url.trim_end_matches('/').to_owned(), key_name, key: Secret::new(key) })
     }
 
     async fn repeat(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Stop> {
@@ -67,12 +69,24 @@ impl Remote {
             let (problem, wait) = match self.once(&request).await {
                 Ok(response) => match later(&self.base, &response) {
                     Some(refusal) => (refusal.message, retry_after(response.headers())),
+                    None if response.status() == StatusCode::UNAUTHORIZED
+                        && Refusal::of(&self.base, &response).code == "unauthorized" =>
+                    {
+                        return Err(Stop::failed(format!(
+                            "{} is not the operator's key of {}",
+                            self.key_name, self.base
+                        )));
+                    }
                     None => return Ok(response),
                 },
                 Err(problem) => (problem, None),
             };
             if left == 0 {
-                return Err(Stop::failed(format!("{}: {problem}", self.base)));
+                return Err(Stop::failed(format!(
+                    "{}: {}. Once it answers, run the same command again: it goes on where it was",
+                    self.base,
+                    problem.trim_end_matches('.')
+                )));
             }
             tokio::time::sleep(wait.unwrap_or(Duration::from_millis(pause))).await;
             pause *= 2;

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::storage::moves::part::Head;
 use sidetone_engine::storage::moves::requests::{Closing, Releasing};
@@ -113,7 +113,7 @@ async fn frozen(
             Err(refusal) if refusal.reason == "moved" => {
                 let answer = ask(desk, Method::GET, &path_of(id), None).await??;
                 if Owner::of(text(&answer, "state")).is_none() {
-                    return Err(refusal.into());
+                    return Err(Stop::from(refusal).and(&where_it_is(&answer)));
                 }
                 answer
             }
@@ -175,12 +175,14 @@ async fn exported_before(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Resu
 }
 
 fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: Owner) -> String {
-    let (name, file) = (&head.name, file.display());
+    let name = &head.name;
+    let bytes = std::fs::metadata(file).map(|file| format!(" ({})", told::size(file.len())));
+    let (file, bytes) = (file.display(), bytes.unwrap_or_default());
     let whose = match owner {
         Owner::Source => format!("{name} still belongs to {}.", desk.place()),
         Owner::Other => format!("{name} was handed over already."),
     };
-    let mut text = format!("{file}: {}. {whose}\n", told::contents(totals));
+    let mut text = format!("{file}{bytes}: {}. {whose}\n", told::contents(totals));
     if totals.tally.missing > 0 {
         text.push_str(&format!(
             "Not in it: {} of recordings and transcripts, lost there or of a very early version.\n",
@@ -202,7 +204,13 @@ fn take_back_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
 /// Gives up: the workspace runs here again.
 pub async fn take_back(desk: &dyn Desk, workspace: &str) -> Result<String, Stop> {
     let Found { id, name } = find(desk, workspace).await?;
-    ask(desk, Method::DELETE, &path_of(&id), None).await??;
+    if let Err(refusal) = ask(desk, Method::DELETE, &path_of(&id), None).await? {
+        let more = match refusal.reason == "moved" {
+            true => where_it_is(&export_of(desk, &id).await?.unwrap_or_default()),
+            false => String::new(),
+        };
+        return Err(Stop::from(refusal).and(&more));
+    }
     Ok(format!(
         "{name} runs at {}. A file of it that was made until now opens nowhere any more.",
         desk.place()
@@ -237,25 +245,67 @@ pub(super) async fn released(desk: &dyn Desk, id: &WorkspaceId, to: &Release<'_>
         instead_of: to.instead_of.map(str::to_owned),
     };
     let path = format!("{}/release", path_of(id));
-    let answer = ask(desk, Method::POST, &path, Some(&json!(body))).await??;
+    let answer = match ask(desk, Method::POST, &path, Some(&json!(body))).await? {
+        Ok(answer) => answer,
+        Err(refusal) if refusal.reason == "released_elsewhere" => {
+            let now = export_of(desk, id).await?.unwrap_or_default();
+            let instead = format!(
+                " If that is lost for good, and never runs again, add to this command: --instead-of {}",
+                text(&now, "import_id")
+            );
+            return Err(Stop::from(refusal).and(&(where_it_is(&now) + &instead)));
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
     match text(&answer, "code") {
         "" => Err(strange(desk)),
         code => Ok(code.to_owned()),
     }
 }
 
-/// The export that a workspace is frozen for, or was handed over by; `None`: it does not move.
-pub(super) async fn export_of(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<String>, Stop> {
+/// Where a workspace is that was handed over, after what refuses something for that.
+fn where_it_is(export: &Value) -> String {
+    match (text(export, "import_id"), text(export, "moved_to")) {
+        ("", _) | (_, "") => String::new(),
+        (import_id, moved_to) => format!(" It was handed over to {import_id} at {moved_to}."),
+    }
+}
+
+/// The import that a workspace was handed over to, where that is, and when it was, if something of it is left here.
+async fn given(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<String>, Stop> {
+    let Some(now) = export_of(desk, id).await? else { return Ok(None) };
+    if !["released", "erasing"].contains(&text(&now, "state")) {
+        return Ok(None);
+    }
+    let at = text(&now, "released_at");
+    let when = match (at.get(..10), at.get(11..16)) {
+        (Some(day), Some(time)) => format!(" on {day} at {time} UTC"),
+        _ => String::new(),
+    };
+    Ok(Some(format!("{} at {}{when}", text(&now, "import_id"), text(&now, "moved_to"))))
+}
+
+/// How far the export of a workspace is; `None`: it does not move.
+pub(super) async fn export_of(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Value>, Stop> {
     match ask(desk, Method::GET, &path_of(id), None).await? {
-        Ok(answer) => Ok(Some(text(&answer, "export_id").to_owned())),
+        Ok(answer) => Ok(Some(answer)),
         Err(refusal) if refusal.is_of_nothing() => Ok(None),
         Err(refusal) => Err(refusal.into()),
     }
 }
 
-/// Removes what has moved, step by step.
-pub async fn erase(desk: &dyn Desk, workspace: &str, say: Say<'_>) -> Result<String, Stop> {
+/// Removes what has moved, step by step, if whoever typed the command is sure of it: this host cannot know whether the workspace
+/// runs at the other one.
+pub async fn erase(desk: &dyn Desk, workspace: &str, is_sure: bool, say: Say<'_>) -> Result<String, Stop> {
     let Found { id, name } = find(desk, workspace).await?;
+    if !is_sure && let Some(given) = given(desk, &id).await? {
+        return Err(Stop::Waits(format!(
+            "{name} was handed over to {given}. What {} still has of it would be erased for good: make sure first that it runs \
+             there, with all that it had. Then: sidetone export --workspace {id} --erase --yes{}",
+            desk.place(),
+            desk.option()
+        )));
+    }
     let path = format!("{}/erase", path_of(&id));
     let mut told_at = Instant::now();
     loop {
@@ -272,7 +322,7 @@ pub async fn erase(desk: &dyn Desk, workspace: &str, say: Say<'_>) -> Result<Str
         }
     }
     Ok(format!(
-        "The rows and files of {name} are erased at {}. Its keys are told there where it is.",
+        "The rows and files of {name} are erased at {}. Whoever sends one of its keys there is told where it is now.",
         desk.place()
     ))
 }

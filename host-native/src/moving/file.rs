@@ -52,7 +52,10 @@ fn opening(from: &mut impl BufRead) -> io::Result<Result<(Head, u64), WrongPart>
     let wrong = |what: &str| Ok(Err(WrongPart(what.to_owned())));
     let Some(form) = line(from, FORM.len() + 1)? else { return wrong("its first line is another one") };
     if form != FORM {
-        return wrong("it has another form; use the version of sidetone that wrote it");
+        return wrong(match form.starts_with("SIDETONE MOVE ") {
+            true => "it has another form; use the version of sidetone that wrote it",
+            false => "its first line is another one",
+        });
     }
     let Some(head) = line(from, HEAD_BYTES_MAX)? else { return wrong("it has no head") };
     let bytes = form.len() + head.len() + 2;

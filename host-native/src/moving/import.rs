@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use http::Method;
 use serde_json::{Value, json};
+use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::storage::moves::part::Head;
 use sidetone_engine::storage::moves::requests::Opening;
 
-use super::asking::{Refusal, ask, put, strange, text};
+use super::asking::{Found, Refusal, ask, find, put, strange, text};
 use super::desk::Desk;
 use super::export::{Release, TOLD_EVERY, export_of, released};
 use super::file::{Reader, head_of};
@@ -24,10 +25,12 @@ pub struct Import<'a> {
     pub admin: Option<&'a str>,
 }
 
-/// An import of a file, as the target tells of it.
+/// An import, as the target tells of it.
 #[derive(Debug)]
 struct Known {
     state: State,
+    /// The export that it is of.
+    export_id: String,
     /// Once everything is there.
     import_id: Option<String>,
     /// The address that clients of the workspace use, if the target tells it.
@@ -52,14 +55,22 @@ pub async fn import(desk: &dyn Desk, wish: &Import<'_>, say: Say<'_>) -> Result<
     say(&format!("checking {} …", wish.file.display()));
     let reader = Reader::open(wish.file)?;
     let head = reader.head();
+    let before = known(desk, head).await?;
+    // A wrong URL or key of the source, or a file that it gives nothing for, shows before an hour of sending.
+    if let Some(source) = wish.from
+        && before.as_ref().is_none_or(|known| known.state != State::Running)
+    {
+        let import_id = before.as_ref().and_then(|known| known.import_id.as_deref());
+        check_source(desk, source, head, wish.file, import_id).await?;
+    }
     // Also if it is open there already: whoever runs the command again has not seen its end.
-    if known(desk, head).await?.is_none_or(|known| known.state == State::Arriving) {
+    if before.is_none_or(|known| known.state == State::Arriving) {
         let next = begin(desk, &reader, wish.file, say).await?;
         send(desk, &reader, next, say).await?;
         verify(desk, head, say).await?;
         say(&format!("Every row and file is as in {}.", wish.file.display()));
     }
-    let Some(Known { state, import_id, base_url }) = known(desk, head).await? else {
+    let Some(Known { state, import_id, base_url, .. }) = known(desk, head).await? else {
         return Err(strange(desk));
     };
     let import_id = import_id.ok_or_else(|| strange(desk))?;
@@ -77,39 +88,53 @@ pub async fn import(desk: &dyn Desk, wish: &Import<'_>, say: Say<'_>) -> Result<
             Some(code) => open(desk, head, &code, wish.admin).await?,
             None => Opened::default(),
         };
-        return Ok(runs(desk, wish.from, head, &opened));
+        return Ok(runs(desk, wish.from, head, &import_id, &opened));
     }
     let Some(source) = wish.from else {
         return Err(Stop::Waits(format!(
-            "{} waits at {} to be handed over. At the host that it comes from, run:\n  \
-             sidetone export --workspace {} --release {import_id} --export-id {} --to {moved_to}\n\
+            "{} waits at {} to be handed over. At the host that it comes from, run:\n  {}\n\
              and give the code that it prints to: sidetone import {} --code{}",
             head.name,
             desk.place(),
-            head.workspace_id,
-            head.export_id,
+            release_command(head, &import_id, &moved_to),
             wish.file.display(),
             desk.option()
         )));
     };
     // It would refuse to hand the workspace over for a file of another export, but not say what to do here.
-    match export_of(source, &head.workspace_id).await? {
-        Some(export_id) if export_id == head.export_id => {}
-        _ => {
-            return Err(Stop::Waits(format!(
-                "{}: {} is not frozen for this file any more. Export it again, and drop what has arrived: sidetone import {} \
-                 --drop{}",
-                source.place(),
-                head.name,
-                wish.file.display(),
-                desk.option()
-            )));
-        }
-    }
+    check_source(desk, source, head, wish.file, Some(&import_id)).await?;
     let code = released(source, &head.workspace_id, &release).await?;
     say(&format!("handed over by {}", source.place()));
     let opened = open(desk, head, &code, wish.admin).await?;
-    Ok(runs(desk, wish.from, head, &opened))
+    Ok(runs(desk, wish.from, head, &import_id, &opened))
+}
+
+/// Makes sure that the source can hand the workspace over for this file, or has, to this import.
+async fn check_source(
+    desk: &dyn Desk,
+    source: &dyn Desk,
+    head: &Head,
+    file: &Path,
+    import_id: Option<&str>,
+) -> Result<(), Stop> {
+    let Head { export_id, workspace_id, name, .. } = head;
+    let (place, file, option) = (source.place(), file.display(), desk.option());
+    let now = export_of(source, workspace_id).await?.filter(|now| text(now, "export_id") == *export_id);
+    let now = now.unwrap_or_default();
+    let given = text(&now, "import_id");
+    match text(&now, "state") {
+        "frozen" => Ok(()),
+        "released" | "erasing" | "gone" if import_id == Some(given) => Ok(()),
+        "released" | "erasing" | "gone" => Err(Stop::Waits(format!(
+            "{place}: {name} was handed over to another import, {given} at {}. If that is lost for good, import this file without \
+             --from, and add to the command that it prints: --instead-of {given}",
+            text(&now, "moved_to")
+        ))),
+        _ => Err(Stop::Waits(format!(
+            "{place}: {name} is not frozen for this file any more. Export it again, and drop what has arrived of this one: \
+             sidetone import {file} --drop{option}"
+        ))),
+    }
 }
 
 /// Opens what has arrived with the code of the source.
@@ -120,14 +145,17 @@ pub async fn open_with(
     admin: Option<&str>,
 ) -> Result<String, Stop> {
     let head = head_of(file)?;
-    match known(desk, &head).await?.map(|known| known.state) {
-        Some(State::Running) if admin.is_none() => Ok(runs(desk, None, &head, &Opened::default())),
-        // The link of the invitation may not have been seen.
-        Some(State::Arrived | State::Opening | State::Running) => {
-            let opened = open(desk, &head, code, admin).await?;
-            Ok(runs(desk, None, &head, &opened))
+    let found = known(desk, &head).await?.map(|known| (known.state, known.import_id.unwrap_or_default()));
+    match found {
+        Some((State::Running, import_id)) if admin.is_none() => {
+            Ok(runs(desk, None, &head, &import_id, &Opened::default()))
         }
-        Some(State::Arriving) | None => Err(Stop::Waits(format!(
+        // The link of the invitation may not have been seen.
+        Some((State::Arrived | State::Opening | State::Running, import_id)) => {
+            let opened = open(desk, &head, code, admin).await?;
+            Ok(runs(desk, None, &head, &import_id, &opened))
+        }
+        Some((State::Arriving, _)) | None => Err(Stop::Waits(format!(
             "not everything of {} is at {} yet; run first: sidetone import {}{}",
             head.name,
             desk.place(),
@@ -137,46 +165,82 @@ pub async fn open_with(
     }
 }
 
+/// What is removed of an import that does not run.
+#[derive(Debug, Clone, Copy)]
+pub enum Discarded<'a> {
+    /// What has arrived of this file.
+    OfFile(&'a Path),
+    /// What has arrived of the workspace with this id or name, of whatever file.
+    Of(&'a str),
+}
+
 /// Removes an import that does not run.
-pub async fn discard(desk: &dyn Desk, file: &Path) -> Result<String, Stop> {
-    let head = head_of(file)?;
-    // A workspace that runs here may have come with another file.
-    if known(desk, &head).await?.is_none_or(|known| known.state == State::Running) {
-        return Err(Stop::Waits(format!(
-            "nothing of {} waits at {} to be opened",
-            file.display(),
-            desk.place()
-        )));
+pub async fn discard(desk: &dyn Desk, what: Discarded<'_>) -> Result<String, Stop> {
+    let (id, name, export_id) = match what {
+        Discarded::OfFile(file) => {
+            let Head { workspace_id, name, export_id, .. } = head_of(file)?;
+            (workspace_id, name, Some(export_id))
+        }
+        Discarded::Of(named) => {
+            let Found { id, name } = find(desk, named).await?;
+            (id, name, None)
+        }
+    };
+    let place = desk.place();
+    match arrival(desk, &id).await? {
+        None => return Err(Stop::Waits(format!("nothing of {name} waits at {place} to be opened"))),
+        Some(known) if known.state == State::Running => {
+            return Err(Stop::Waits(format!("{name} runs at {place}: nothing of it waits to be opened")));
+        }
+        Some(known) if export_id.as_ref().is_some_and(|asked| *asked != known.export_id) => {
+            return Err(Stop::Waits(format!(
+                "What has arrived of {name} at {place} is of another file, that of {}. To remove it: {}",
+                known.export_id,
+                drop_command(desk, &id)
+            )));
+        }
+        Some(_) => {}
     }
     loop {
-        let answer = ask(desk, Method::DELETE, &path_of(&head), None).await??;
+        let answer = ask(desk, Method::DELETE, &path_of(&id), None).await??;
         match text(&answer, "state") {
             "" if answer.is_null() => break,
             "dropping" => {}
             _ => return Err(strange(desk)),
         }
     }
-    Ok(format!(
-        "What had arrived of {} at {} is removed. The file can be imported again.",
-        head.name,
-        desk.place()
-    ))
+    Ok(format!("What had arrived of {name} at {place} is removed. It can be imported there again."))
 }
 
-fn path_of(head: &Head) -> String {
-    format!("/operator/imports/{}", head.workspace_id)
+/// For the host that the workspace comes from.
+fn release_command(head: &Head, import_id: &str, moved_to: &str) -> String {
+    let Head { workspace_id, export_id, .. } = head;
+    format!(
+        "sidetone export --workspace {workspace_id} --release {import_id} --export-id {export_id} --to {moved_to}"
+    )
+}
+
+fn drop_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
+    format!("sidetone import --workspace {id} --drop{}", desk.option())
+}
+
+fn path_of(id: &WorkspaceId) -> String {
+    format!("/operator/imports/{id}")
 }
 
 /// The import of this file; `None`: there is none.
 async fn known(desk: &dyn Desk, head: &Head) -> Result<Option<Known>, Stop> {
-    let answer = match ask(desk, Method::GET, &path_of(head), None).await? {
+    let known = arrival(desk, &head.workspace_id).await?;
+    Ok(known.filter(|known| known.export_id == head.export_id))
+}
+
+/// The import into this workspace, of whatever file.
+async fn arrival(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Known>, Stop> {
+    let answer = match ask(desk, Method::GET, &path_of(id), None).await? {
         Ok(answer) => answer,
         Err(refusal) if refusal.is_of_nothing() => return Ok(None),
         Err(refusal) => return Err(refusal.into()),
     };
-    if text(&answer, "export_id") != head.export_id {
-        return Ok(None);
-    }
     let state = match text(&answer, "state") {
         // What is being dropped takes no parts; beginning says so.
         "arriving" | "dropping" => State::Arriving,
@@ -185,15 +249,22 @@ async fn known(desk: &dyn Desk, head: &Head) -> Result<Option<Known>, Stop> {
         "running" => State::Running,
         _ => return Err(strange(desk)),
     };
+    let export_id = text(&answer, "export_id").to_owned();
     let text = |name: &str| answer[name].as_str().map(str::to_owned);
-    Ok(Some(Known { state, import_id: text("import_id"), base_url: text("base_url") }))
+    Ok(Some(Known { state, export_id, import_id: text("import_id"), base_url: text("base_url") }))
 }
 
 /// Begins, or goes on: says what the target does not know. Returns the next part, from 1.
 async fn begin(desk: &dyn Desk, reader: &Reader, file: &Path, say: Say<'_>) -> Result<u64, Stop> {
     let head = reader.head();
     let body: Value = serde_json::from_str(&head.to_line()).map_err(|_| strange(desk))?;
-    let answer = ask(desk, Method::POST, "/operator/imports", Some(&body)).await??;
+    let answer = match ask(desk, Method::POST, "/operator/imports", Some(&body)).await? {
+        Ok(answer) => answer,
+        Err(refusal) => {
+            let more = next_step(desk, head, &refusal).await?;
+            return Err(Stop::from(refusal).and(&more));
+        }
+    };
     say(&format!("At {}: {} ({}) arrives", desk.place(), head.name, head.workspace_id));
     for warning in answer["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         say(&format!("warning: {warning}"));
@@ -212,6 +283,26 @@ async fn begin(desk: &dyn Desk, reader: &Reader, file: &Path, say: Say<'_>) -> R
     Ok(next)
 }
 
+/// What to do about a refusal to begin, after its message.
+async fn next_step(desk: &dyn Desk, head: &Head, refusal: &Refusal) -> Result<String, Stop> {
+    let id = &head.workspace_id;
+    Ok(match refusal.reason.as_str() {
+        "other_export" => {
+            let other = arrival(desk, id).await?.map(|known| known.export_id).unwrap_or_default();
+            format!(" It is the file of {other}. To drop what has arrived of it: {}", drop_command(desk, id))
+        }
+        "dropping" => format!(" To do so: {}", drop_command(desk, id)),
+        "not_erased" => format!(" To do so: sidetone export --workspace {id} --erase{}", desk.option()),
+        "workspace_exists" => match export_of(desk, id).await? {
+            Some(now) if text(&now, "export_id") == head.export_id => {
+                " It is the one that the file is from. Import it at the other host (--url).".to_owned()
+            }
+            _ => " It is not replaced.".to_owned(),
+        },
+        _ => String::new(),
+    })
+}
+
 /// Sends the parts from `next` on, with the end.
 async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> Result<(), Stop> {
     let parts = reader.parts();
@@ -221,7 +312,7 @@ async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> 
             told_at = Some(Instant::now());
             say(&format!("part {} of {}", told::count(next), told::count(parts)));
         }
-        let path = format!("{}/parts/{next}", path_of(reader.head()));
+        let path = format!("{}/parts/{next}", path_of(&reader.head().workspace_id));
         let answered = match put(desk, &path, part).await? {
             Ok(answer) => answer["next_part"].as_u64().filter(|after| *after > next),
             // Another command has sent the rest, and had it compared.
@@ -239,7 +330,7 @@ async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> 
 
 /// Has everything compared with what the file says at its end.
 async fn verify(desk: &dyn Desk, head: &Head, say: Say<'_>) -> Result<(), Stop> {
-    let path = format!("{}/verify", path_of(head));
+    let path = format!("{}/verify", path_of(&head.workspace_id));
     let mut told_at = Instant::now();
     loop {
         let answer = ask(desk, Method::POST, &path, None).await??;
@@ -267,10 +358,23 @@ struct Opened {
 /// Opens the import.
 async fn open(desk: &dyn Desk, head: &Head, code: &str, admin: Option<&str>) -> Result<Opened, Stop> {
     let body = json!(Opening { code: code.to_owned(), admin: admin.map(str::to_owned) });
-    let path = format!("{}/open", path_of(head));
+    let path = format!("{}/open", path_of(&head.workspace_id));
     let mut opened = Opened::default();
     loop {
-        let answer = ask(desk, Method::POST, &path, Some(&body)).await??;
+        let answer = match ask(desk, Method::POST, &path, Some(&body)).await? {
+            Ok(answer) => answer,
+            Err(refusal) if refusal.reason == "wrong_code" => {
+                let known = known(desk, head).await?;
+                let import_id =
+                    known.as_ref().and_then(|known| known.import_id.as_deref()).unwrap_or_default();
+                let base_url = known.as_ref().and_then(|known| known.base_url.as_deref());
+                let command = release_command(head, import_id, base_url.unwrap_or(desk.place()));
+                let more =
+                    format!(" The host that it comes from tells it, however often it is asked: {command}");
+                return Err(Stop::from(refusal).and(&more));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
         let lost = answer["without_secrets"].as_array().into_iter().flatten();
         opened.without_secrets.extend(lost.filter_map(Value::as_str).map(str::to_owned));
         match text(&answer, "state") {
@@ -285,9 +389,10 @@ async fn open(desk: &dyn Desk, head: &Head, code: &str, admin: Option<&str>) -> 
 }
 
 /// The workspace runs: what is left to do.
-fn runs(desk: &dyn Desk, from: Option<&dyn Desk>, head: &Head, opened: &Opened) -> String {
+fn runs(desk: &dyn Desk, from: Option<&dyn Desk>, head: &Head, import_id: &str, opened: &Opened) -> String {
     let Opened { invitation, without_secrets } = opened;
-    let mut text = format!("{} runs at {}\n", head.name, desk.place());
+    // A host that is put back to a backup from before has to be told the id, and may not have it in its log.
+    let mut text = format!("{} runs at {}\nimport:   {import_id}\n", head.name, desk.place());
     if let Some(url) = invitation {
         text.push_str(&format!("The invitation, which works once: {url}\n"));
     }
@@ -304,7 +409,7 @@ fn runs(desk: &dyn Desk, from: Option<&dyn Desk>, head: &Head, opened: &Opened) 
     let people = if invitation.is_some() { "" } else { "invite people (--admin); " };
     text.push_str(&format!(
         "Now: {numbers}{people}change the address in clients (keys stay the same).\n\
-         Then, at the host that it comes from: sidetone export --workspace {} --erase{}",
+         Then, at the host that it comes from: sidetone export --workspace {} --erase --yes{}",
         head.workspace_id,
         from.map(|from| from.option()).unwrap_or_default()
     ));

@@ -14,7 +14,7 @@ use super::Stop;
 use super::desk::Desk;
 use super::export::{self, Export, Release};
 use super::file::{Begun, Reader};
-use super::import::{self, Import};
+use super::import::{self, Discarded, Import};
 use super::sample::{head, parts, workspace};
 
 fn runtime() -> Runtime {
@@ -93,12 +93,12 @@ fn a_workspace_moves() {
             "handed over by https://box.example.com",
         ]
     );
-    assert!(done.starts_with("Acme runs at https://edge.example.com\n"), "{done}");
+    assert!(done.starts_with("Acme runs at https://edge.example.com\nimport:   imp_1\n"), "{done}");
     assert!(
         done.contains("the carriers' addresses of 1 number here; invite people (--admin); change"),
         "{done}"
     );
-    assert!(done.ends_with("--erase --url https://box.example.com"), "{done}");
+    assert!(done.ends_with("--erase --yes --url https://box.example.com"), "{done}");
     assert_eq!(source.released(), Some((IMPORT.to_owned(), "https://voice.example.com".to_owned())));
     let reader = Reader::open(&file).unwrap();
     let sent: Vec<_> = (1..=6).map(|n| reader.part(n).unwrap().unwrap()).collect();
@@ -111,9 +111,23 @@ fn a_workspace_moves() {
     let again = "Acme was handed over to https://voice.example.com already; its file is made again";
     assert_eq!(said, [again]);
     assert!(!done.unwrap().contains("--take-back"));
-    let erased = runtime().block_on(export::erase(&source, "Acme & Söhne", &mut |_: &str| ())).unwrap();
+    let erase =
+        |is_sure| runtime().block_on(export::erase(&source, "Acme & Söhne", is_sure, &mut |_: &str| ()));
+    let asked = erase(false).unwrap_err();
+    assert_eq!((asked.exit_code(), source.released().is_some()), (1, true));
+    let asked = asked.to_string();
+    assert!(asked.contains("imp_1 at https://voice.example.com on 2026-11-28 at 17:05 UTC. "), "{asked}");
+    assert!(asked.ends_with("--erase --yes --url https://box.example.com"), "{asked}");
+    let erased = erase(true).unwrap();
     assert!(erased.contains("erased at https://box.example.com"), "{erased}");
     let stop = exported(&source, &folder.path().join("later.move"), 0).1.unwrap_err();
+    assert!(
+        stop.to_string().ends_with(" It was handed over to imp_1 at https://voice.example.com."),
+        "{stop}"
+    );
+    let back = runtime().block_on(export::take_back(&source, "Acme & Söhne")).unwrap_err();
+    assert_eq!(back.exit_code(), 1);
+    assert!(back.to_string().ends_with(" at https://voice.example.com."), "{back}");
     assert_eq!((stop.exit_code(), folder.path().join("later.move.part").exists()), (1, false), "{stop}");
 }
 
@@ -171,10 +185,17 @@ fn without_the_source_a_code_opens_it() {
     let other = Release { import_id: "imp_2", ..release };
     let stop = runtime().block_on(export::release(&source, "Acme & Söhne", &other)).unwrap_err();
     assert_eq!(stop.exit_code(), 1, "{stop}");
-    assert_eq!(open("move_wrong").unwrap_err().exit_code(), 2);
+    let told = stop.to_string();
+    assert!(
+        told.contains(" imp_1 at https://voice.example.com.") && told.ends_with("--instead-of imp_1"),
+        "{told}"
+    );
+    let wrong = open("move_wrong").unwrap_err();
+    assert_eq!(wrong.exit_code(), 2);
+    assert!(wrong.to_string().ends_with(command.trim_end()), "{wrong}");
     assert!(open(&code).unwrap().starts_with("Acme runs at"));
     assert!(open(&code).unwrap().starts_with("Acme runs at"), "again");
-    let stop = runtime().block_on(import::discard(&target, &file)).unwrap_err();
+    let stop = runtime().block_on(import::discard(&target, Discarded::OfFile(&file))).unwrap_err();
     assert!(stop.to_string().contains("nothing of"), "what runs is not removed: {stop}");
 }
 
@@ -183,11 +204,28 @@ fn what_has_arrived_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (source, target) = (Source::waiting(0), Target::default());
     let file = whole(&folder, &source);
-    let discard = || runtime().block_on(import::discard(&target, &file));
+    let discard = || runtime().block_on(import::discard(&target, Discarded::OfFile(&file)));
     assert_eq!(discard().unwrap_err().exit_code(), 1);
     imported(&target, &file, None).1.unwrap_err();
     assert!(discard().unwrap().contains("is removed"));
     assert_eq!(target.received().len(), 0);
+
+    // Of another file, it has to be said, and that file may be lost.
+    imported(&target, &file, None).1.unwrap_err();
+    let next = folder.path().join("next.move");
+    let (writer, _) = Begun::at(&next).unwrap().resume(&head("exp_2")).unwrap();
+    drop(writer);
+    let next = next.with_added_extension("part");
+    let stop = runtime().block_on(import::discard(&target, Discarded::OfFile(&next))).unwrap_err();
+    let command =
+        format!("sidetone import --workspace {} --drop --url https://edge.example.com", workspace());
+    let told = stop.to_string();
+    assert!(told.contains("that of exp_1") && told.ends_with(&command), "{told}");
+    assert_ne!(target.received().len(), 0);
+    let by_id = || runtime().block_on(import::discard(&target, Discarded::Of(&workspace())));
+    assert!(by_id().unwrap().contains("is removed"));
+    assert_eq!(target.received().len(), 0);
+    assert_eq!(by_id().unwrap_err().exit_code(), 1);
     imported(&target, &file, Some(&source)).1.unwrap();
 }
 
@@ -218,7 +256,7 @@ fn a_file_that_is_cut_elsewhere_does_not_go_on_where_another_one_was_cut_off() {
         "{told}"
     );
 
-    runtime().block_on(import::discard(&target, &again)).unwrap();
+    runtime().block_on(import::discard(&target, Discarded::OfFile(&again))).unwrap();
     imported(&target, &again, Some(&source)).1.unwrap();
     assert_eq!(target.received().len(), parts().len());
 }
@@ -237,11 +275,28 @@ fn a_file_of_an_export_that_was_taken_back_takes_nothing_over() {
         let stop = imported(&target, &file, Some(&source)).1.unwrap_err();
         assert_eq!(stop.exit_code(), 1);
         assert!(stop.to_string().contains("not frozen for this file"), "{stop}");
-        assert_eq!(source.released(), None);
+        assert_eq!((source.released(), target.received().len()), (None, 0), "nothing is sent");
     }
     // The first file is not in the way of the second export, and not taken for it.
     let stop = exported(&source, &file, 60_000).1.unwrap_err();
     assert!(stop.to_string().contains("exists; choose another file"), "{stop}");
+}
+
+#[test]
+fn nothing_is_sent_for_a_file_whose_workspace_was_handed_over_to_another_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, target) = (Source::waiting(0), Target::default());
+    let file = whole(&folder, &source);
+    let to =
+        Release { export_id: "exp_1", import_id: "imp_0", to: "https://lost.example.com", instead_of: None };
+    runtime().block_on(export::release(&source, "Acme & Söhne", &to)).unwrap();
+    let stop = imported(&target, &file, Some(&source)).1.unwrap_err();
+    assert_eq!((stop.exit_code(), target.received().len()), (1, 0), "{stop}");
+    let told = stop.to_string();
+    assert!(
+        told.contains("imp_0 at https://lost.example.com") && told.ends_with("--instead-of imp_0"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -287,7 +342,11 @@ fn refusals_say_whether_somebody_can_help() {
         target.refuse(reason);
         let stop = imported(&target, &file, Some(&source)).1.unwrap_err();
         assert_eq!(stop.exit_code(), code, "{reason}");
-        assert_eq!(stop.to_string(), format!("https://edge.example.com: Refused as {reason}."));
+        let told = stop.to_string();
+        assert!(told.starts_with(&format!("https://edge.example.com: Refused as {reason}.")), "{told}");
+        let drops =
+            format!("sidetone import --workspace {} --drop --url https://edge.example.com", workspace());
+        assert_eq!(told.ends_with(&drops), reason == "other_export", "{told}");
         assert_eq!(source.released(), None);
     }
 }

@@ -14,7 +14,6 @@ use sidetone_engine::engine::{
     Admission, BodyFailure, FinalResponse, PendingRequest, PreparedResponse, Room,
 };
 use sidetone_engine::ports::{BlobError, BoxStream};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connections::Connection;
@@ -37,6 +36,7 @@ pub async fn answer(
     connection: Connection,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
+    let started = Instant::now();
     let (mut head, mut body) = request.into_parts();
     let upgrade = socket::Upgrade::of(&mut head);
     let takes_gzip = compressed::is_taken(&head.headers);
@@ -49,7 +49,7 @@ pub async fn answer(
         }
     };
     match read(&mut pending, &mut body).await {
-        Ok(()) => run(pending, takes_gzip, host.stop.clone()).await,
+        Ok(()) => run(host, pending, takes_gzip, started).await,
         Err(failure @ (BodyFailure::TooLarge | BodyFailure::NoRoom)) => {
             close(pending.fail(failure), Some(body))
         }
@@ -57,34 +57,55 @@ pub async fn answer(
     }
 }
 
-/// Runs a request with its complete body. A request that may write runs to its end, even if the client disconnects.
+/// Runs a request with its complete body. A request that may write runs to its end, even if the client disconnects, and has its
+/// line in the log.
 async fn run(
+    host: Arc<Host>,
     pending: PendingRequest,
     takes_gzip: bool,
-    mut stop: watch::Receiver<bool>,
+    started: Instant,
 ) -> Response<ResponseBody> {
+    let mut stop = host.stop.clone();
     let trace = pending.trace();
+    let of_task = trace.clone();
     let only_reads = pending.only_reads();
     let answering = AssertUnwindSafe(pending.answer()).catch_unwind();
-    let answered = match only_reads {
-        true => answering.await,
-        false => match tokio::spawn(answering).await {
-            Ok(answered) => answered,
-            Err(error) => Err(Box::new(error.to_string()) as Box<_>),
-        },
+    let answering = async move {
+        answering.await.unwrap_or_else(|panic| {
+            let detail = format!("a panic: {}", panic_message(&*panic));
+            PreparedResponse::Complete(trace.broken(detail))
+        })
     };
-    match answered {
-        Ok(PreparedResponse::Complete(response)) => {
-            let response = logged(response);
-            whole(if takes_gzip { compressed::compressed(response) } else { response })
+    let answered = match only_reads {
+        // It is logged when it is known what is sent.
+        true => Either::Right(answering.await),
+        false => {
+            let to_its_end = tokio::spawn(async move {
+                match answering.await {
+                    PreparedResponse::Complete(response) => {
+                        let (response, record) = response.into_parts();
+                        host.note(&record, started.elapsed());
+                        Either::Left(response)
+                    }
+                    other => Either::Right(other),
+                }
+            });
+            to_its_end.await.unwrap_or_else(|error| {
+                Either::Right(PreparedResponse::Complete(of_task.broken(error.to_string())))
+            })
         }
-        Ok(PreparedResponse::Blob(blob)) => match blob.open().await {
+    };
+    let compressed = |response| whole(if takes_gzip { compressed::compressed(response) } else { response });
+    match answered {
+        Either::Left(response) => compressed(response),
+        Either::Right(PreparedResponse::Complete(response)) => compressed(logged(response)),
+        Either::Right(PreparedResponse::Blob(blob)) => match blob.open().await {
             (response, None) => send(response),
             (response, Some(stream)) => {
                 logged(response).map(|_| Either::Right(StreamBody::new(frames(stream))))
             }
         },
-        Ok(PreparedResponse::Events(events)) => {
+        Either::Right(PreparedResponse::Events(events)) => {
             let (response, pieces) = events.into_parts();
             // A service that stops does not wait for those who follow.
             let until_stop = pieces.take_until(Box::pin(async move { stopped(&mut stop).await }));
@@ -92,7 +113,6 @@ async fn run(
             logged(response)
                 .map(|_| Either::Right(StreamBody::new(Box::pin(frames) as BoxStream<'static, _>)))
         }
-        Err(panic) => send(trace.broken(format!("a panic: {}", panic_message(&*panic)))),
     }
 }
 

@@ -106,7 +106,7 @@ fn workspaces_are_listed_renamed_and_limited() {
     assert!(refused(&run(&["workspace", "rename", "Nobody", "x"])).contains("Nobody"));
     answered(&run(&["workspace", "create", "Bakery"]));
     let line = refused(&run(&["workspace", "limits", "Bakery", "--calls-at-once", "9"]));
-    assert!(line.contains("several are named `Bakery`"), "{line}");
+    assert!(line.contains("several are named `Bakery`, such as ws_") && line.contains(" and ws_"), "{line}");
     assert_eq!(client.expect(200, "GET", "/workspace", None)["calls_at_once"], 7);
     assert!(server.stop().success());
 }

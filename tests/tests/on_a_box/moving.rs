@@ -1,14 +1,17 @@
 //! A workspace moves to another box, by the commands as an operator types them.
 use std::fs;
 use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sidetone::moving::file::Reader;
 use sidetone_tests::process::{self, Client, Folder, Server, bootstrap_key};
 
-use crate::said::{answered, key_in};
+use crate::said::{answered, key_in, refused};
 
 /// What a command printed, if it ended with this code.
 #[track_caller]
@@ -117,8 +120,8 @@ fn a_workspace_moves_from_box_to_box() {
     assert!(out.contains(&format!("--take-back --url {url}")), "{out}");
     assert_eq!(everything(&mut client), before, "it can be read");
     let desk = json!({"name": "Late", "instructions": "Be kind."});
-    let refused = client.expect(503, "POST", "/assistants", Some(&desk));
-    assert_eq!(refused["error"]["code"], "workspace_moving");
+    let frozen = client.expect(503, "POST", "/assistants", Some(&desk));
+    assert_eq!(frozen["error"]["code"], "workspace_moving");
     let (again, _) = ended(&source.ask(&["export", "--workspace", "default", text(&file)], &[]), 0);
     assert_eq!(again, out);
 
@@ -140,9 +143,19 @@ fn a_workspace_moves_from_box_to_box() {
 
     // Nobody takes it back, and what is left can go.
     let id = before[0]["id"].as_str().unwrap().to_owned();
+    for command in
+        [&["key", "create", "--workspace", id.as_str()][..], &["workspace", "rename", id.as_str(), "Later"]]
+    {
+        let line = refused(&source.run(command));
+        assert!(line.contains(&format!("has moved to {}.", target.url())), "{line}");
+    }
     let (_, err) = ended(&source.ask(&["export", "--workspace", &id, "--take-back"], &[]), 1);
-    assert!(err.contains("moved"), "{err}");
-    let (out, _) = ended(&source.ask(&["export", "--workspace", &id, "--erase"], &[]), 0);
+    assert!(err.contains("moved") && err.contains(&format!(" at {}.", target.url())), "{err}");
+    let erase = ["export", "--workspace", id.as_str(), "--erase"];
+    let (_, err) = ended(&source.ask(&erase, &[]), 1);
+    let command = format!("sidetone export --workspace {id} --erase --yes --url {url}");
+    assert!(err.contains(&format!(" at {} on 20", target.url())) && err.contains(&command), "{err}");
+    let (out, _) = ended(&source.ask(&[&erase[..], &["--yes"]].concat(), &[]), 0);
     assert!(out.contains("are erased at"), "{out}");
     assert_eq!(source.shown().1, None);
     client.expect(410, "GET", "/assistants", None);
@@ -161,6 +174,7 @@ fn folders_need_no_keys_and_the_code_comes_by_standard_input() {
     assert!(err.starts_with("In ") && !out.contains("--url http:"), "{err}\n{out}");
 
     let (_, err) = ended(&target.run(&["import", text(&file)]), 1);
+    assert!(err.contains("warning: SIDETONE_BASE_URL is not set"), "{err}");
     let said = |option: &str| {
         let value = err.split(option).nth(1).and_then(|rest| rest.split_whitespace().next());
         value.expect("a command").to_owned()
@@ -226,8 +240,12 @@ fn an_export_can_be_taken_back_and_an_import_dropped() {
     let next = folder.path().join("next.move");
     ended(&source.run(&["export", "--workspace", "default", text(&next)]), 0);
     let (_, err) = ended(&target.run(&["import", text(&next)]), 1);
-    assert!(err.starts_with("In ") && err.contains("sidetone: "), "{err}");
-    let (out, _) = ended(&target.run(&["import", text(&file), "--drop"]), 0);
+    let id = source.id_of("default");
+    let drops = format!("sidetone import --workspace {id} --drop");
+    assert!(err.starts_with("In ") && err.contains("sidetone: ") && err.contains(&drops), "{err}");
+    let (_, err) = ended(&target.run(&["import", text(&next), "--drop"]), 1);
+    assert!(err.contains("of another file, that of exp_") && err.contains(&drops), "{err}");
+    let (out, _) = ended(&target.run(&["import", "--workspace", &id, "--drop"]), 0);
     assert!(out.contains("is removed"), "{out}");
     target.server.connect(&source.key()).expect(401, "GET", "/assistants", None);
     let arguments = ["import", text(&next), "--from", url.as_str()];
@@ -235,6 +253,38 @@ fn an_export_can_be_taken_back_and_an_import_dropped() {
     let there = everything(&mut target.server.connect(&source.key()));
     assert_eq!(there[1].as_array().map(Vec::len), Some(4));
     ended(&target.run(&["import", text(&next), "--drop"]), 1);
+}
+
+/// A proxy has given up, or somebody has pressed Ctrl-C: whoever reads the log later finds to which import it was handed over.
+#[test]
+fn a_hand_over_is_logged_though_nobody_waits_for_its_answer() {
+    let folder = Folder::new();
+    let source = Host::start(&folder, "source", 1);
+    let (id, file) = (source.id_of("default"), folder.path().join("acme.move"));
+    let (out, _) = ended(&source.run(&["export", "--workspace", "default", text(&file)]), 0);
+    let export_id = out.lines().find_map(|line| line.strip_prefix("export:   ")).expect("its id");
+    let import_id = "imp_01arz3ndektsv4rrffq69g5fav";
+    let body =
+        json!({"export_id": export_id, "import_id": import_id, "moved_to": "https://edge.example.com"});
+    let body = body.to_string();
+    let request = format!(
+        "POST /operator/exports/{id}/release HTTP/1.1\r\nhost: box\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        source.operator,
+        body.len()
+    );
+    // A connection may be closed before the request is looked at. Once it was handed over, repeating that logs nothing of it.
+    let line = format!("{id} was handed over to {import_id} at https://edge.example.com");
+    let is_logged = (0..100).any(|nth| {
+        let mut stream = TcpStream::connect(source.server.address()).expect("a connection");
+        stream.write_all(request.as_bytes()).expect("it is sent");
+        sleep(Duration::from_millis(nth % 6));
+        drop(stream);
+        sleep(Duration::from_millis(100));
+        source.server.log().contains(&line)
+    });
+    assert!(is_logged, "{}", source.server.log());
+    assert!(source.server.log().contains("export_release"));
 }
 
 #[test]
@@ -291,10 +341,14 @@ fn what_is_wrong_is_said_in_a_line() {
         assert!(line.starts_with("sidetone: "), "{err}");
         line
     };
-    assert!(said(&[("SIDETONE_URL", url.as_str())], &export).contains("SIDETONE_OPERATOR_KEY is missing"));
+    let line = said(&[("SIDETONE_URL", url.as_str())], &export);
+    assert!(line.contains(&format!(
+        "SIDETONE_OPERATOR_KEY is not set: this command needs the operator's key of {url}"
+    )));
     let wrong = bootstrap_key(9);
     let settings = [("SIDETONE_URL", url.as_str()), ("SIDETONE_OPERATOR_KEY", wrong.as_str())];
-    assert!(said(&settings, &export).contains("This command takes it from SIDETONE_OPERATOR_KEY"));
+    let line = said(&settings, &export);
+    assert_eq!(line, format!("sidetone: SIDETONE_OPERATOR_KEY is not the operator's key of {url}"));
     let settings = [("SIDETONE_URL", "box.example.com"), ("SIDETONE_OPERATOR_KEY", wrong.as_str())];
     assert!(said(&settings, &export).contains("--url box.example.com"));
     let settings = [("SIDETONE_URL", url.as_str()), ("SIDETONE_OPERATOR_KEY", source.operator.as_str())];
@@ -302,6 +356,18 @@ fn what_is_wrong_is_said_in_a_line() {
     assert!(line.contains(&url) && line.contains("Nobody"), "{line}");
     assert!(said(&[], &export).contains("SIDETONE_DATA"), "no folder is made");
     assert!(said(&[], &["workspace", "move", "default", "DB_2"]).contains("name the Worker: --url"));
+    // Of two keys, the one that is wrong is named.
+    let other = folder.path().join("other.move");
+    ended(&source.ask(&["export", "--workspace", "default", text(&other)], &[]), 0);
+    let import = ["import", text(&other), "--from", url.as_str()];
+    assert!(said(&settings, &import).contains("SIDETONE_FROM_OPERATOR_KEY is not set: "));
+    let with_wrong = [&settings[..], &[("SIDETONE_FROM_OPERATOR_KEY", wrong.as_str())]].concat();
+    let target =
+        Server::start(&folder.path().join("target"), &[("SIDETONE_OPERATOR_KEY", source.operator.as_str())]);
+    let target_url = format!("http://{}", target.address());
+    let line = said(&with_wrong, &[&import[..], &["--url", target_url.as_str()]].concat());
+    assert_eq!(line, format!("sidetone: SIDETONE_FROM_OPERATOR_KEY is not the operator's key of {url}"));
+    ended(&source.ask(&["export", "--workspace", "default", "--take-back"], &[]), 0);
     fs::write(&file, "something else").unwrap();
     assert!(said(&settings, &export).contains("exists; choose another file"));
     assert!(said(&settings, &["import", text(&file)]).contains("no file that `sidetone export` has made"));
@@ -319,10 +385,14 @@ fn what_is_wrong_is_said_in_a_line() {
         &["export", text(&file)],
         &["export", "--workspace", "default", text(&file), "--take-back"],
         &["export", "--workspace", "default", "--erase", "--take-back"],
+        &["export", "--workspace", "default", "--take-back", "--yes"],
         &["export", "--workspace", "default", "--release", "imp_1"],
         &["export", "--workspace", "default", "--release", "imp_1", "--to", "https://edge.example.com"],
         &["export", "--workspace", "default", "--to", "https://edge.example.com", "--erase"],
         &["import", text(&file), "--code", "--drop"],
+        &["import", "--drop"],
+        &["import", "--workspace", "default"],
+        &["import", text(&file), "--workspace", "default", "--drop"],
         &["import", text(&file), "--from", "https://box.example.com", "--code"],
     ] {
         let (_, err) = ended(&process::run(&nowhere, &[], arguments), 2);

@@ -25,10 +25,10 @@ use sidetone_engine::storage::moves::{Move, Refusal, State};
 use sidetone_engine::storage::moving::{TABLES, Table};
 use sidetone_tests::World;
 
-use crate::cluster::{Cluster, Place};
+use crate::cluster::Cluster;
 use crate::frozen::{ALL, rows};
+use crate::furnished::{everything, furnished};
 use crate::handing_over::{blobs, export, frozen, hand_over, key_of, source};
-use crate::moving::{everything, furnished};
 use crate::schema::{ask, texts};
 
 /// Both hosts have server secrets of their own.
@@ -147,9 +147,7 @@ impl Target {
     }
 
     /// The workspace with a key that it has brought.
-    pub fn tenant(&self, source: &World, id: &WorkspaceId) -> World {
-        let places = &mut self.cluster.directory.lock().unwrap().places;
-        places.insert(id.to_string(), Place::At(0));
+    pub fn tenant(&self, source: &World) -> World {
         self.neighbour.with_key(source.key())
     }
 
@@ -184,7 +182,7 @@ fn a_workspace_arrives_and_is_as_it_was() {
     let from = Cluster::new(1);
     let (tenant, id, services) = source(&from);
     let file = File::of(&services, &id);
-    let before = everything(&from, &tenant);
+    let before = everything(&tenant);
 
     let to = Target::new();
     let neighbours = furnished(&to.cluster, 0).1;
@@ -192,7 +190,7 @@ fn a_workspace_arrives_and_is_as_it_was() {
     to.neighbour.sandbox().unwrap().advance(clock);
     while to.cluster.run_jobs() > 0 {}
     let beside = rows(&to.cluster.shards, &WorkspaceId::from_stored(&*neighbours));
-    let there = to.tenant(&tenant, &id);
+    let there = to.tenant(&tenant);
     assert_eq!(to.status(&id).unwrap_err().code.as_str(), "not_found");
 
     let begun = to.begin(&file.head).unwrap();
@@ -237,7 +235,7 @@ fn a_workspace_arrives_and_is_as_it_was() {
     }
     assert_eq!(reason(to.give_up(&id)), "handed_over");
     assert_eq!((to.triggers(), to.status(&id).unwrap().state), (0, State::Running));
-    let after = everything(&to.cluster, &there);
+    let after = everything(&there);
     // When its key was used last is noted where it runs.
     for (path, body) in before.iter().filter(|(path, _)| *path != "/keys") {
         assert_eq!(after.get(path), Some(body), "{path}");
@@ -280,7 +278,7 @@ fn what_signed_at_the_source_signs_at_the_target() {
     to.neighbour.sandbox().unwrap().advance(clock);
     to.receive_all(&file).unwrap();
     let import_id = to.verify(&id).unwrap();
-    let there = to.tenant(&tenant, &id);
+    let there = to.tenant(&tenant);
     let stored = || {
         let select = "SELECT carried_secrets AS text FROM tools WHERE workspace_id = ?1";
         let found: Json =
@@ -356,7 +354,7 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
     to.receive_all(&file).unwrap();
     let import_id = to.verify(&id).unwrap();
     to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
-    let there = to.tenant(&tenant, &id);
+    let there = to.tenant(&tenant);
     there.get("/assistants").ok();
     // And back again, over what was left there.
     while let Erasing::Rows(_) = block_on(erase(&services, &id)).unwrap().unwrap() {}
@@ -423,7 +421,7 @@ fn what_comes_late_changes_nothing_of_a_workspace_that_runs() {
     assert_eq!(drop_it(), "handed_over");
     assert_eq!((row().as_str(), to.triggers()), ("running 0 {}", 0));
     assert_eq!(to.left(&id)["assistants"], left["assistants"]);
-    to.tenant(&tenant, &id).get("/assistants").ok();
+    to.tenant(&tenant).get("/assistants").ok();
 }
 
 /// Its move is in this state, with this progress and lock.
@@ -615,11 +613,11 @@ fn the_operator_moves_a_workspace_over_http() {
     // It is told again with the same code alone, and invites once.
     let again = operator.post(format!("{path}/open"), body).ok();
     assert_eq!(again["invitation_url"], url);
-    let entries = to.tenant(&tenant, &id).get("/audit").ok();
+    let entries = to.tenant(&tenant).get("/audit").ok();
     let invited = entries.json.as_array().unwrap().iter().filter(|one| one["operation"] == "invite_person");
     assert_eq!(invited.map(|one| &one["actor"]).collect::<Vec<_>>(), ["operator"]);
     assert_eq!(operator.get(&path).ok()["state"], "running");
-    to.tenant(&tenant, &id).get("/assistants").ok();
+    to.tenant(&tenant).get("/assistants").ok();
     let dropped = operator.delete(&path).refused("move_refused");
     assert_eq!(dropped["error"]["details"]["reason"], "handed_over");
     let log = to.neighbour.log();

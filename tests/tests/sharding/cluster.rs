@@ -1,6 +1,4 @@
-//! Several databases behind one service: the host selects one for each request, by its key, before it calls the engine.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+//! A service over databases of which a test picks the one that the engine sees.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -10,36 +8,9 @@ use sidetone::sandbox::memory;
 use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
-use sidetone_tests::{Reply, World};
+use sidetone_tests::World;
 
 use crate::schema::{ask, texts};
-
-/// Where a workspace is. The directory stores this durably. The change from `Moving` to `Settling` is the moment of the
-/// move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On this shard.
-    At(usize),
-    /// Still at `from`; `to` is being filled.
-    Moving { from: usize, to: usize },
-    /// At `to`, which is being thawed while `from` is emptied.
-    Settling { from: usize, to: usize },
-}
-
-/// The workspace of each key, and the place of each workspace. The keys are a cache: the shards have the truth.
-#[derive(Default)]
-pub struct Directory {
-    pub places: BTreeMap<String, Place>,
-    keys: BTreeMap<String, String>,
-    /// How often all shards were searched for a key that the directory did not know.
-    pub asked: usize,
-}
-
-/// One isolate at the edge. It caches the place of each key, which may be outdated.
-#[derive(Default)]
-pub struct Isolate {
-    remembered: RefCell<BTreeMap<String, usize>>,
-}
 
 type Hook = Box<dyn FnOnce() + Send>;
 
@@ -53,7 +24,6 @@ pub struct Shards {
 /// A service over several shards.
 pub struct Cluster {
     pub shards: Arc<Shards>,
-    pub directory: Arc<Mutex<Directory>>,
     world: World,
 }
 
@@ -105,7 +75,7 @@ impl Cluster {
     pub fn with_settings(shards: usize, settings: &[(&str, &str)]) -> Self {
         let shards = Shards::new(shards);
         let world = World::over_with(shards.clone(), settings);
-        Self { shards, directory: Arc::default(), world }
+        Self { shards, world }
     }
 
     /// Creates a workspace on a shard; returns its id too.
@@ -113,39 +83,7 @@ impl Cluster {
         self.shards.pick(shard);
         let world = self.world.other();
         let id = self.owner(shard, &hash(world.key())).unwrap();
-        self.directory.lock().unwrap().places.insert(id.clone(), Place::At(shard));
         (world, id)
-    }
-
-    /// Handles a request like the host; `None` is a 503 with Retry-After.
-    pub fn send(
-        &self,
-        isolate: &Isolate,
-        tenant: &World,
-        request: impl Fn(&World) -> Reply,
-    ) -> Option<Reply> {
-        let key = hash(tenant.key());
-        let remembered = isolate.remembered.borrow().get(&key).copied();
-        let mut shard = match remembered.map(Place::At).or_else(|| self.find(&key)) {
-            Some(Place::At(shard)) => shard,
-            Some(_) => return None,
-            None => 0,
-        };
-        loop {
-            self.shards.pick(shard);
-            // Invalid keys are counted by address, and an outdated cache entry looks like an invalid key.
-            let reply = request(&tenant.from_elsewhere());
-            if reply.status != 401 {
-                isolate.remembered.borrow_mut().insert(key, shard);
-                return Some(reply);
-            }
-            isolate.remembered.borrow_mut().remove(&key);
-            match self.find(&key) {
-                Some(Place::At(fresh)) if fresh != shard => shard = fresh,
-                Some(Place::At(_)) | None => return Some(reply),
-                Some(Place::Moving { .. } | Place::Settling { .. }) => return None,
-            }
-        }
     }
 
     /// Runs the jobs of every shard, like the cron.
@@ -159,17 +97,6 @@ impl Cluster {
 
     pub fn sandbox(&self) -> &Sandbox {
         self.world.sandbox().unwrap()
-    }
-
-    fn find(&self, key: &str) -> Option<Place> {
-        let known = self.directory.lock().unwrap().keys.get(key).cloned();
-        let workspace = known.or_else(|| {
-            self.directory.lock().unwrap().asked += 1;
-            (0..self.shards.all.len()).find_map(|shard| self.owner(shard, key))
-        })?;
-        let mut directory = self.directory.lock().unwrap();
-        directory.keys.insert(key.to_owned(), workspace.clone());
-        directory.places.get(&workspace).copied()
     }
 
     fn owner(&self, shard: usize, key: &str) -> Option<String> {

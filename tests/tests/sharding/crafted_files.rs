@@ -18,8 +18,8 @@ use sidetone_engine::storage::signing::{Origin, SecretOwner, SecretVersions};
 use crate::arriving::{File, Target, reason};
 use crate::cluster::Cluster;
 use crate::frozen::rows;
+use crate::furnished::furnished;
 use crate::handing_over::{blobs, frozen, hand_over, key_of, source};
-use crate::moving::furnished;
 use crate::schema::{ask, texts};
 
 const DAY_MS: i64 = 86_400_000;
@@ -389,7 +389,7 @@ fn secrets_of_what_is_not_there_do_not_arrive_and_ones_that_do_not_open_are_new(
     let import_id = to.verify(&id).unwrap();
     let lost = to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
     assert_eq!(lost, [tool.as_str()]);
-    to.tenant(&tenant, &id).get(format!("/tools/{tool}")).ok();
+    to.tenant(&tenant).get(format!("/tools/{tool}")).ok();
 }
 
 /// The receiver of a deleted tool of somebody else still believes what is signed with its secret.
@@ -422,7 +422,7 @@ fn nothing_is_signed_as_what_somebody_else_has_deleted() {
     to.receive_all(&file).unwrap();
     let import_id = to.verify(&id).unwrap();
     to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
-    let there = to.tenant(&tenant, &id);
+    let there = to.tenant(&tenant);
     let tool = ToolId::from_stored(&*deleted.id);
     let owner = SecretOwner::Tool(&tool);
     let secret = || {

@@ -21,8 +21,8 @@ use sidetone_tests::process::bootstrap_key;
 use crate::arriving::Target;
 use crate::cluster::Cluster;
 use crate::frozen::{Stored, rows};
+use crate::furnished::{everything, furnished};
 use crate::handing_over::with_files;
-use crate::moving::{everything, furnished};
 use crate::once::runs;
 
 const HOUR_MS: i64 = 3_600_000;
@@ -142,7 +142,7 @@ impl Hosts {
 
     /// The workspace, with the key that it had first.
     pub fn world(&self, at: usize) -> World {
-        self.hosts[at].target.tenant(&self.tenant, &self.id)
+        self.hosts[at].target.tenant(&self.tenant)
     }
 
     /// What is under way comes to its end. Then the two clocks are a second apart.
@@ -159,7 +159,7 @@ impl Hosts {
     /// What the workspace's key reads at a host.
     pub fn everything(&self, at: usize) -> BTreeMap<String, Bytes> {
         let world = self.world(at);
-        let mut all = everything(&self.hosts[at].target.cluster, &world);
+        let mut all = everything(&world);
         let recordings: Vec<String> =
             all.keys().filter(|path| path.ends_with("/recording")).cloned().collect();
         assert!(!recordings.is_empty());
@@ -216,9 +216,9 @@ pub fn run_import(desk: &dyn Desk, file: &Path, from: &dyn Desk) -> Result<Strin
     wait(import::import(desk, &wish, &mut |_: &str| ()))
 }
 
-/// `sidetone export --workspace ID --erase`
+/// `sidetone export --workspace ID --erase --yes`
 pub fn run_erase(desk: &dyn Desk, id: &WorkspaceId) -> Result<String, Stop> {
-    wait(export::erase(desk, id, &mut |_: &str| ()))
+    wait(export::erase(desk, id, true, &mut |_: &str| ()))
 }
 
 /// Both commands, the first one until its file is complete.

@@ -15,7 +15,7 @@ use sidetone_engine::storage::moving::{TABLES, Window};
 use sidetone_tests::{Call, World};
 
 use crate::cluster::{Cluster, Shards};
-use crate::moving::furnished;
+use crate::furnished::furnished;
 
 /// A page of everything.
 pub const ALL: Window = Window { rows: 10_000, looked_at: 100_000, bytes: 100_000_000 };

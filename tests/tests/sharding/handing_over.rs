@@ -27,7 +27,7 @@ use sidetone_tests::process::bootstrap_key;
 
 use crate::cluster::Cluster;
 use crate::frozen::{ALL, rows};
-use crate::moving::furnished;
+use crate::furnished::furnished;
 use crate::schema::{ask, texts};
 
 const IMPORT: &str = "imp_01kas3v8hq4x7m2n5p6r9t0w1z";
@@ -294,11 +294,17 @@ fn a_workspace_is_handed_over_once() {
 #[test]
 fn what_has_moved_is_erased_but_for_its_keys_which_say_where_it_is() {
     let cluster = Cluster::new(1);
-    let (_, beside) = furnished(&cluster, 0);
+    let (next_door, beside) = furnished(&cluster, 0);
     let beside = WorkspaceId::from_stored(beside);
     let (tenant, id, services) = source(&cluster);
-    let (_, parts) = export(&services, &id);
+    let (file_head, parts) = export(&services, &id);
     hand_over(&services, &id, IMPORT, None);
+    // Its numbers are in the way of others until then, which they are told.
+    let path = format!("/numbers/{}", file_head.numbers[0].replace('+', "%2B"));
+    let body = json!({"assistant_id": next_door.assistant().id, "provider": "twilio"});
+    let told = next_door.put(path, body).refused("number_in_use");
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("has moved") && message.contains("operator"), "{message}");
     let neighbour = rows(&cluster.shards, &beside);
     let keys: Vec<BlobKey> = blobs(&parts).iter().map(|(blob_head, _)| key_of(&id, blob_head)).collect();
     let size = |key| block_on(services.ports().blobs.size(key)).unwrap();
@@ -312,6 +318,11 @@ fn what_has_moved_is_erased_but_for_its_keys_which_say_where_it_is() {
         assert_eq!(part_refused(&services, &id), Refusal::Moved);
     }
     assert!(deleted > 50, "{deleted}");
+    assert_eq!(block_on(erase(&services, &id)).unwrap().unwrap(), Erasing::Gone(false));
+    // The import is lost for good: another one can still be opened, and nothing comes back here.
+    let instead = hand_over(&services, &id, ANOTHER, Some(IMPORT));
+    assert_eq!(instead.outcome, Outcome::Instead);
+    assert_eq!(try_hand_over(&services, &id, IMPORT, None).unwrap_err(), Refusal::ReleasedElsewhere);
     assert_eq!(block_on(erase(&services, &id)).unwrap().unwrap(), Erasing::Gone(false));
     let left = rows(&cluster.shards, &id);
     for (table, rows) in &left {

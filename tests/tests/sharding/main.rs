@@ -1,7 +1,7 @@
 //! More workspaces than fit in one D1 database (ARCHITECTURE.md, "More than one database"): several databases as shards, a
 //! directory, and workspaces that move. `product`, `outages` and `turns` test requests and jobs that find their database, `between`
-//! workspaces that move from one to another. `moving` and `mover` are the prototype with which that was planned; all others are about
-//! moves to another host, or about pages, which both kinds of moves have.
+//! workspaces that move from one to another. All others are about moves to another host, or about pages, which both kinds of moves
+//! have.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,11 +20,10 @@ mod described;
 mod desks;
 mod dying;
 mod frozen;
+mod furnished;
 mod growth;
 mod handing_over;
 mod lost_writes;
-mod mover;
-mod moving;
 mod once;
 mod outages;
 mod pages;

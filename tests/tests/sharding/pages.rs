@@ -1,7 +1,9 @@
 //! Pages that somebody else has written: a page changes nothing of another workspace, and reading one does not become
 //! slower with the rows of others.
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use serde_json::json;
 use sidetone::sandbox::block_on;
 use sidetone_engine::base::ids::{Id as _, WorkspaceId};
@@ -13,7 +15,7 @@ use sidetone_engine::storage::moving::{
 };
 
 use crate::cluster::Cluster;
-use crate::moving::{everything, furnished};
+use crate::furnished::{everything, furnished};
 use crate::schema::{ask, texts};
 
 const ONE: Window = Window { rows: 1, looked_at: 1_000, bytes: 1_000_000 };
@@ -30,6 +32,12 @@ struct Crafted {
 }
 
 impl Crafted {
+    /// Everything of the other workspace.
+    fn read_beside(&self) -> BTreeMap<String, Bytes> {
+        self.cluster.shards.pick(1);
+        everything(&self.neighbour)
+    }
+
     fn new() -> Self {
         let cluster = Cluster::new(2);
         let (_, id) = furnished(&cluster, 0);
@@ -87,7 +95,7 @@ impl Crafted {
 #[test]
 fn no_column_that_is_followed_can_name_what_belongs_to_another_workspace() {
     let crafted = Crafted::new();
-    let before = everything(&crafted.cluster, &crafted.neighbour);
+    let before = crafted.read_beside();
     let mut tried = 0;
     for (table, page) in &crafted.pages {
         let followed = table
@@ -135,7 +143,7 @@ fn no_column_that_is_followed_can_name_what_belongs_to_another_workspace() {
     for (table, _) in &crafted.pages {
         assert_eq!(crafted.rows_of(1, table), 0, "{}: nothing is written", table.name);
     }
-    assert_eq!(everything(&crafted.cluster, &crafted.neighbour), before, "the other workspace is unchanged");
+    assert_eq!(crafted.read_beside(), before, "the other workspace is unchanged");
     println!("{tried} crafted rows refused");
 }
 

@@ -8,7 +8,7 @@ use sidetone_engine::sql;
 use sidetone_engine::storage::moving::{Column, EMPTY, Kind, Page, Rule, TABLES, Table, Window, rule_of};
 
 use crate::cluster::Cluster;
-use crate::moving::furnished;
+use crate::furnished::furnished;
 
 const ALL: Window = Window { rows: 1_000, looked_at: 10_000, bytes: 10_000_000 };
 const HOUR_MS: i64 = 3_600_000;

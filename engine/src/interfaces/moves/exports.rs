@@ -234,6 +234,9 @@ async fn told(services: &Services, found: &Move) -> Result<Value, Fault> {
         told["import_id"] = json!(import_id);
         told["moved_to"] = json!(found.moved_to);
     }
+    if found.state == State::Released {
+        told["released_at"] = json!(found.changed_at);
+    }
     if let State::Erasing = found.state
         && let Some(erased) = Progress::of(found)?.erased
     {

@@ -29,10 +29,11 @@ pub(crate) fn in_use() -> Error {
     Error::new(Code::NumberInUse, "Another workspace has bound this number. Unbind it there first.")
 }
 
-/// The 409 for a number that would be taken from another workspace, if that one moves: nothing of it changes meanwhile.
+/// The 409 for a number of another workspace that moves, or has moved: nothing of it changes until it is erased here.
 pub(crate) fn stays_with_another() -> Error {
-    let message = "Another workspace has bound this number, and moves to another host or from one. Until that has come to its \
-        end, its numbers stay with it. Ask the operator of the service when to repeat this.";
+    let message = "Another workspace has bound this number, and moves to another host or from one, or has moved to one. Its numbers \
+        stay with it until the operator of the service has brought the move to its end, and erased here what has moved. Ask the \
+        operator when to repeat this.";
     Error::new(Code::NumberInUse, message)
 }
 

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use crate::base::error::{Code, Error};
 use crate::storage::fault::Fault;
+use crate::storage::moves::TOO_MANY_MOVES;
 use crate::storage::moving;
 
 /// Numbers that are named in one error.
@@ -199,14 +200,13 @@ impl Declined {
                 "This host has other tables than the file was written for. Run the same version on both, drop the import, and \
                  export again."
             }
-            Self::TooManyMoves => "As many workspaces as may move at once do. Wait for one of them.",
+            Self::TooManyMoves => TOO_MANY_MOVES,
             Self::NotUpgraded => {
                 "This service still upgrades the data of an earlier version, in the background. Try again in a few minutes."
             }
             Self::WorkspaceExists => "This workspace is on this host.",
             Self::NotErased => {
-                "This workspace has moved away from here, and its rows are still here. Erase them first: \
-                 `sidetone export --workspace … --erase`."
+                "This workspace has moved away from here, and its rows are still here. Erase them first."
             }
             Self::OtherExport => {
                 "This workspace arrives here with another file already. Go on with that one, or drop it."

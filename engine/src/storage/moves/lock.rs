@@ -41,7 +41,8 @@ const RETRY_S: i64 = 60;
 
 /// For the client whose write was refused.
 pub(crate) fn refused() -> Error {
-    let message = "This workspace is being moved, and takes no changes meanwhile. Repeat the request later.";
+    let message = "This workspace is being moved: no call and no run begins in it, and once it is frozen, it takes no changes. \
+        Repeat the request later.";
     Error { retry_after_s: Some(RETRY_S), ..Error::new(Code::WorkspaceMoving, message) }
 }
 

@@ -70,9 +70,7 @@ async fn try_release(
             let other = found.other_id.as_deref();
             if other == Some(receiver.import_id) {
                 Outcome::Again
-            } else if found.state == State::Released
-                && receiver.instead_of.is_some_and(|one| other == Some(one))
-            {
+            } else if receiver.instead_of.is_some_and(|one| other == Some(one)) {
                 Outcome::Instead
             } else {
                 return Ok(Err(Refusal::ReleasedElsewhere));
@@ -85,7 +83,8 @@ async fn try_release(
     if outcome == Outcome::Again {
         return Ok(Ok(Released { code, outcome }));
     }
-    if found.schema != SCHEMA {
+    // The file was written before it was handed over.
+    if outcome == Outcome::Over && found.schema != SCHEMA {
         return Ok(Err(Refusal::SchemaChanged));
     }
     let mut statements = vec![sql!(
@@ -99,7 +98,9 @@ async fn try_release(
     }
     let statements = statements.into_iter().map(|statement| statement.in_workspace(workspace_id)).collect();
     let expected = Expected { workspace_id, id: &found.id, state: found.state, progress: &found.progress };
-    let batch = lock::within(&expected, statements, State::Released, &found.progress, services.now());
+    // What is erased here stays so.
+    let state = if outcome == Outcome::Over { State::Released } else { found.state };
+    let batch = lock::within(&expected, statements, state, &found.progress, services.now());
     services.ports().database.write(batch).await?;
     Ok(Ok(Released { code, outcome }))
 }

@@ -106,7 +106,22 @@ impl Reader {
     }
 }
 
+/// Whether an export still writes this file.
+fn is_begun(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "part")
+}
+
+fn begun(path: &Path) -> Stop {
+    Stop::failed(format!(
+        "{} is not complete. Run the same `sidetone export` again: it goes on after its last whole part",
+        path.display()
+    ))
+}
+
 fn damaged(path: &Path, what: &str) -> Stop {
+    if is_begun(path) {
+        return begun(path);
+    }
     Stop::failed(format!(
         "{} is damaged ({what}). Copy it again, or export again into another file",
         path.display()
@@ -114,6 +129,9 @@ fn damaged(path: &Path, what: &str) -> Stop {
 }
 
 fn cut_off(path: &Path, parts: usize) -> Stop {
+    if is_begun(path) {
+        return begun(path);
+    }
     Stop::failed(format!(
         "{} is not complete: it ends after part {parts}. Run `sidetone export` again until it is done, or copy it again",
         path.display()

@@ -271,6 +271,7 @@ fn other_files_are_none() {
     for (content, said) in [
         ("", "no file that `sidetone export` has made"),
         ("PK\u{3}\u{4} something else", "its first line is another one"),
+        ("My notes\nabout it\n", "its first line is another one"),
         (form_2.as_str(), "another form"),
         ("SIDETONE MOVE 1\n", "no head"),
         ("SIDETONE MOVE 1\n{}\n", "the head of the file"),

@@ -79,6 +79,7 @@ impl Source {
         if let Some((import_id, moved_to)) = self.released() {
             told["import_id"] = json!(import_id);
             told["moved_to"] = json!(moved_to);
+            told["released_at"] = json!("2026-11-28T17:05:09.000Z");
         }
         told
     }
@@ -159,6 +160,7 @@ impl Source {
             "POST /operator/exports/WS" => self.close(),
             "GET /operator/exports/WS" if !self.is_closed() => nothing(),
             "GET /operator/exports/WS" => said(200, &self.told()),
+            "DELETE /operator/exports/WS" if self.released().is_some() => refused("moved", &json!({})),
             "DELETE /operator/exports/WS" => {
                 self.state.replace("none");
                 said(204, &Value::Null)
@@ -303,6 +305,7 @@ impl Target {
     fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         let (asked, body) = asked(request);
         match asked.as_str() {
+            "GET /operator/workspaces?named=WS" => said(200, &json!({"id": workspace(), "name": "Acme"})),
             "POST /operator/imports" => self.begin(&body),
             "GET /operator/imports/WS" => self.told(),
             "POST /operator/imports/WS/verify" => self.verify(),
