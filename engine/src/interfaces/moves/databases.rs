@@ -4,7 +4,7 @@ use http::{Request, Response};
 use serde_json::{Value, json};
 
 use super::exports::wait;
-use super::replies::{self, Answer};
+use super::replies::{self, Answer, Asked, Offered};
 use crate::base::ids::WorkspaceId;
 use crate::base::response::with_note;
 use crate::services::Services;
@@ -20,31 +20,20 @@ enum Step {
     Stay,
 }
 
-const STEPS: &[(&str, &str, Step)] =
-    &[("", "GET", Step::Read), ("", "POST", Step::Move), ("", "DELETE", Step::Stay)];
-
-impl Step {
-    /// What the log calls it.
-    const fn operation(self) -> &'static str {
-        match self {
-            Self::Read => "database_read",
-            Self::Move => "database_move",
-            Self::Stay => "database_stay",
-        }
-    }
-}
+const STEPS: &[Offered<Step>] = &[
+    ("", "GET", "database_read", Step::Read),
+    ("", "POST", "database_move", Step::Move),
+    ("", "DELETE", "database_stay", Step::Stay),
+];
 
 /// Answers the requests of this path.
 pub(super) async fn answer(services: &Services, request: &Request<Bytes>, workspace: &str) -> Answer {
-    let asked =
-        replies::step(STEPS, request, &[]).and_then(|step| Ok((step, replies::workspace(workspace)?)));
-    match asked {
+    match Asked::read(STEPS, request, workspace, &[]) {
         Err(error) => Answer::refused(error),
-        Ok((step, workspace_id)) => Answer {
-            operation: Some(step.operation()),
-            outcome: run(services, request, step, &workspace_id).await,
-            workspace_id: Some(workspace_id),
-        },
+        Ok(asked) => {
+            let outcome = run(services, request, asked.step, &asked.workspace_id).await;
+            asked.answer(outcome)
+        }
     }
 }
 

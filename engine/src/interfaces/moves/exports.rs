@@ -4,7 +4,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::replies::{self, Answer};
+use super::replies::{self, Answer, Asked, Offered};
 use crate::base::error::{Code, Error};
 use crate::base::ids::{WorkspaceId, is_ulid, prefix};
 use crate::base::response::{empty_response, method_not_allowed, with_note};
@@ -30,28 +30,14 @@ enum Step {
     Erase,
 }
 
-const STEPS: &[(&str, &str, Step)] = &[
-    ("", "POST", Step::Close),
-    ("", "GET", Step::Read),
-    ("", "DELETE", Step::TakeBack),
-    ("parts", "GET", Step::Part),
-    ("release", "POST", Step::Release),
-    ("erase", "POST", Step::Erase),
+const STEPS: &[Offered<Step>] = &[
+    ("", "POST", "export_close", Step::Close),
+    ("", "GET", "export_read", Step::Read),
+    ("", "DELETE", "export_take_back", Step::TakeBack),
+    ("parts", "GET", "export_part", Step::Part),
+    ("release", "POST", "export_release", Step::Release),
+    ("erase", "POST", "export_erase", Step::Erase),
 ];
-
-impl Step {
-    /// What the log calls it.
-    const fn operation(self) -> &'static str {
-        match self {
-            Self::Close => "export_close",
-            Self::Read => "export_read",
-            Self::TakeBack => "export_take_back",
-            Self::Part => "export_part",
-            Self::Release => "export_release",
-            Self::Erase => "export_erase",
-        }
-    }
-}
 
 /// Answers the requests below `/operator/exports/{workspace}`.
 pub(super) async fn answer(
@@ -60,15 +46,12 @@ pub(super) async fn answer(
     workspace: &str,
     rest: &[&str],
 ) -> Answer {
-    let asked =
-        replies::step(STEPS, request, rest).and_then(|step| Ok((step, replies::workspace(workspace)?)));
-    match asked {
+    match Asked::read(STEPS, request, workspace, rest) {
         Err(error) => Answer::refused(error),
-        Ok((step, workspace_id)) => Answer {
-            operation: Some(step.operation()),
-            outcome: run(services, request, step, &workspace_id).await,
-            workspace_id: Some(workspace_id),
-        },
+        Ok(asked) => {
+            let outcome = run(services, request, asked.step, &asked.workspace_id).await;
+            asked.answer(outcome)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::PATH;
-use super::replies::{self, Answer};
+use super::replies::{self, Answer, Asked, Offered};
 use crate::base::email;
 use crate::base::error::Error;
 use crate::base::ids::WorkspaceId;
@@ -33,24 +33,12 @@ enum Step {
     Drop,
 }
 
-const STEPS: &[(&str, &str, Step)] = &[
-    ("", "GET", Step::Read),
-    ("", "DELETE", Step::Drop),
-    ("verify", "POST", Step::Verify),
-    ("open", "POST", Step::Open),
+const STEPS: &[Offered<Step>] = &[
+    ("", "GET", "import_read", Step::Read),
+    ("", "DELETE", "import_drop", Step::Drop),
+    ("verify", "POST", "import_verify", Step::Verify),
+    ("open", "POST", "import_open", Step::Open),
 ];
-
-impl Step {
-    /// What the log calls it.
-    const fn operation(self) -> &'static str {
-        match self {
-            Self::Read => "import_read",
-            Self::Verify => "import_verify",
-            Self::Open => "import_open",
-            Self::Drop => "import_drop",
-        }
-    }
-}
 
 /// Whether a request brings a part of a file, which may be larger than other bodies.
 pub(super) fn is_part(method: &Method, path: &str) -> bool {
@@ -127,15 +115,12 @@ async fn receive_part(
 }
 
 async fn step(services: &Services, request: &Request<Bytes>, workspace: &str, rest: &[&str]) -> Answer {
-    let asked =
-        replies::step(STEPS, request, rest).and_then(|step| Ok((step, replies::workspace(workspace)?)));
-    match asked {
+    match Asked::read(STEPS, request, workspace, rest) {
         Err(error) => Answer::refused(error),
-        Ok((step, workspace_id)) => Answer {
-            operation: Some(step.operation()),
-            outcome: run(services, request, step, &workspace_id).await,
-            workspace_id: Some(workspace_id),
-        },
+        Ok(asked) => {
+            let outcome = run(services, request, asked.step, &asked.workspace_id).await;
+            asked.answer(outcome)
+        }
     }
 }
 

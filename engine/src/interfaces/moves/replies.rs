@@ -44,22 +44,50 @@ impl Answer {
     }
 }
 
-/// The step that a method and the rest of a path ask for, out of `(rest, method, step)`.
-pub(super) fn step<S: Copy>(
-    steps: &[(&'static str, &'static str, S)],
+/// A step that can be asked of a workspace: the rest of the path, the method, what the log calls it, and the step.
+pub(super) type Offered<S> = (&'static str, &'static str, &'static str, S);
+
+/// What a request asks for.
+pub(super) struct Asked<S> {
+    pub step: S,
+    pub workspace_id: WorkspaceId,
+    operation: &'static str,
+}
+
+impl<S: Copy> Asked<S> {
+    /// Reads a request for one of these steps.
+    pub(super) fn read(
+        steps: &[Offered<S>],
+        request: &Request<Bytes>,
+        workspace_id: &str,
+        rest: &[&str],
+    ) -> Result<Self, Error> {
+        let (operation, step) = step(steps, request, rest)?;
+        Ok(Self { step, workspace_id: workspace(workspace_id)?, operation })
+    }
+
+    /// The answer to it.
+    pub(super) fn answer(self, outcome: Result<Response<Bytes>, Fault>) -> Answer {
+        Answer { operation: Some(self.operation), workspace_id: Some(self.workspace_id), outcome }
+    }
+}
+
+/// The step that a method and the rest of a path ask for, and what the log calls it.
+fn step<S: Copy>(
+    steps: &[Offered<S>],
     request: &Request<Bytes>,
     rest: &[&str],
-) -> Result<S, Error> {
+) -> Result<(&'static str, S), Error> {
     let rest = rest.join("/");
-    let here: Vec<_> = steps.iter().filter(|(place, _, _)| *place == rest).collect();
+    let here: Vec<_> = steps.iter().filter(|(place, ..)| *place == rest).collect();
     if here.is_empty() {
         return Err(Error::new(Code::NotFound, "There is no such step of a move."));
     }
     let asked = request.method().as_str();
-    match here.iter().find(|(_, method, _)| *method == asked) {
-        Some((_, _, step)) => Ok(*step),
+    match here.iter().find(|(_, method, ..)| *method == asked) {
+        Some((_, _, operation, step)) => Ok((operation, *step)),
         None => {
-            let allow: Vec<&str> = here.iter().map(|(_, method, _)| *method).collect();
+            let allow: Vec<&str> = here.iter().map(|(_, method, ..)| *method).collect();
             Err(method_not_allowed(&allow.join(", ")))
         }
     }
