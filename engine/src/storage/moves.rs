@@ -21,6 +21,7 @@ pub mod freeze;
 pub mod give_up;
 pub mod head;
 pub mod import;
+mod jobs_away;
 pub mod lock;
 mod named_blobs;
 pub mod open;

@@ -123,6 +123,13 @@ pub(crate) fn erasures() -> Statement {
     ))
 }
 
+/// The words of calls of workspace `:ws` that were deleted are to be merged out of the index: with a merge that is yet to begin.
+pub(crate) fn erase_words() -> Statement {
+    sql!(
+        "INSERT INTO search_erasures (workspace_id, merging) VALUES (:ws, 0) ON CONFLICT DO UPDATE SET merging = 0"
+    )
+}
+
 /// Merges some pages of the index's segments, and of the former index's, which drops entries that are only marked as
 /// deleted. A merge that has not `begun` takes in all segments. The rows of every second statement tell how much has
 /// changed.

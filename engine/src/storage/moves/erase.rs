@@ -15,6 +15,7 @@ use crate::base::limits::{
 use crate::ports::statement::{Statement, Value};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::calls::search;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::{Move, Refusal, State, Step};
 use crate::storage::moving::{EMPTY, Keys, TABLES, Table, Window};
@@ -64,10 +65,7 @@ async fn try_erase(services: &Services, workspace_id: &WorkspaceId, between: Opt
     let progress = Progress::of(&found)?;
     let erased = match progress.erased.clone() {
         Some(erased) => erased,
-        None => match Erased::beginning(TOMBSTONE) {
-            Some(erased) => erased,
-            None => return Err(Fault::Bug("there are no tables of workspaces".to_owned())),
-        },
+        None => Erased::beginning(TOMBSTONE)?,
     };
     let blobs = Blobs::of(&found);
     let Next { statements, place } = next(services, workspace_id, &erased, TOMBSTONE, blobs).await?;
@@ -78,10 +76,7 @@ async fn try_erase(services: &Services, workspace_id: &WorkspaceId, between: Opt
         None => {
             // Before it is gone: from then on, the words of its calls in the text index are merged away with those of others.
             lock::disarm_left(services, &expected, LOCKED_TOMBSTONE).await?;
-            let merge = sql!(
-                "INSERT INTO search_erasures (workspace_id, merging) VALUES (:ws, 0) ON CONFLICT DO UPDATE SET merging = 0"
-            );
-            (vec![merge.in_workspace(workspace_id)], State::Gone, Erasing::Gone(true))
+            (vec![search::erase_words().in_workspace(workspace_id)], State::Gone, Erasing::Gone(true))
         }
     };
     let progress = Progress { erased: Some(place.unwrap_or(erased)), ..progress };
@@ -116,9 +111,10 @@ pub(super) struct Next {
 
 impl Erased {
     /// Before the first row, where the rows of the tables in `but` stay.
-    pub(super) fn beginning(but: &[&str]) -> Option<Self> {
-        let table = tables(but).next()?;
-        Some(Self { table: table.name.to_owned(), after: Vec::new(), rows: 0 })
+    pub(super) fn beginning(but: &[&str]) -> Result<Self, Fault> {
+        let table = tables(but).next();
+        let table = table.ok_or_else(|| Fault::Bug("there are no tables of workspaces".to_owned()))?;
+        Ok(Self { table: table.name.to_owned(), after: Vec::new(), rows: 0 })
     }
 }
 

@@ -1,5 +1,5 @@
 //! The source of a move, until it is handed over: closing, freezing, and giving up.
-use crate::base::ids::{JobId, WorkspaceId, prefix};
+use crate::base::ids::{WorkspaceId, prefix};
 use crate::base::limits::MOVES_AT_ONCE_MAX;
 use crate::base::sealed::seal;
 use crate::ports::statement::Statement;
@@ -10,7 +10,7 @@ use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 use crate::storage::moves::progress::Progress;
 use crate::storage::moves::quiet::{self, Asked, Wait};
-use crate::storage::moves::{Move, Refusal, State, Step, lock};
+use crate::storage::moves::{Move, Refusal, State, Step, jobs_away, lock};
 use crate::storage::moving::SCHEMA;
 
 /// Whether a workspace is frozen.
@@ -157,16 +157,10 @@ async fn try_freeze(
     if !left.is_empty() {
         return Ok(Ok(Freeze::Waits(left)));
     }
-    let is_closing = sql!(
-        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (
-           SELECT 1 FROM moves WHERE workspace_id = :ws AND id = :id AND state = :state)",
-        id = &found.id,
-        state = State::Closing.as_str()
-    );
     // With their kinds, as the index has it. Whoever still sends a webhook something has lost the lease then.
     let kinds: Vec<String> = JobKind::ALL.iter().map(|kind| format!("'{}'", kind.as_str())).collect();
     let own_jobs = format!("kind IN ({}) AND workspace_id = :ws", kinds.join(", "));
-    let mut batch = vec![own(is_closing), lock::guard_armed(workspace_id)?];
+    let mut batch = vec![own(is_still(&found)), lock::guard_armed(workspace_id)?];
     batch.extend(quiet::guards(workspace_id, asked));
     batch.extend(
         [
@@ -220,6 +214,16 @@ fn park() -> Vec<Statement> {
     ]
 }
 
+/// Fails the batch unless the move is in the state that was read.
+fn is_still(found: &Move) -> Statement {
+    sql!(
+        "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (
+           SELECT 1 FROM moves WHERE workspace_id = :ws AND id = :id AND state = :state)",
+        id = &found.id,
+        state = found.state.as_str()
+    )
+}
+
 /// Gives the move up: the workspace runs here as before. Returns whether it did not before. May be repeated.
 pub async fn take_back(services: &Services, workspace_id: &WorkspaceId) -> Step<bool> {
     give_up(services, workspace_id, None).await
@@ -247,9 +251,7 @@ pub(super) async fn give_up(
 
 async fn run_again(services: &Services, workspace_id: &WorkspaceId, between: Option<&str>) -> Step<bool> {
     let own = |statement: Statement| statement.in_workspace(workspace_id);
-    // One job of each kind wakes its queue.
-    let first = sql!("SELECT kind, MIN(id) AS id FROM jobs_away WHERE workspace_id = :ws GROUP BY kind");
-    let [found, first] = services.read([own(Move::select()), own(first)]).await?;
+    let [found, first] = services.read([own(Move::select()), own(jobs_away::first())]).await?;
     let found = match found.first().map(Move::read).transpose()? {
         Some(found) if found.state == State::Running => return Ok(Ok(false)),
         Some(found) if !found.is_meant(between) => return Ok(Err(Refusal::BetweenDatabases)),
@@ -262,34 +264,16 @@ async fn run_again(services: &Services, workspace_id: &WorkspaceId, between: Opt
         Some(found) if found.is_nothing() => return Ok(Err(Refusal::NothingHere)),
         Some(_) => return Ok(Err(Refusal::Moved)),
     };
-    let mut batch = Batch::default();
-    batch.extend(
-        [
-            sql!(
-                "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (
-                   SELECT 1 FROM moves WHERE workspace_id = :ws AND id = :id AND state = :state)",
-                id = &found.id,
-                state = found.state.as_str()
-            ),
-            // First: it lifts the lock.
-            sql!(
-                "UPDATE moves SET state = :state, lock = 0, changed_at = :now WHERE workspace_id = :ws AND id = :id",
-                state = State::TakenBack.as_str(),
-                now = services.now(),
-                id = &found.id
-            ),
-            sql!(
-                "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, lease, attempts, created_at)
-                 SELECT id, workspace_id, kind, subject_id, due_at, NULL, attempts, created_at FROM jobs_away WHERE workspace_id = :ws"
-            ),
-            sql!("DELETE FROM jobs_away WHERE workspace_id = :ws"),
-        ]
-        .map(own),
+    // It lifts the lock, so it precedes the others.
+    let unlock = sql!(
+        "UPDATE moves SET state = :state, lock = 0, changed_at = :now WHERE workspace_id = :ws AND id = :id",
+        state = State::TakenBack.as_str(),
+        now = services.now(),
+        id = &found.id
     );
-    for row in first.iter() {
-        let (kind, id): (JobKind, JobId) = (row.word("kind")?, row.id("id")?);
-        batch.wake(kind, &id, services.now().ms());
-    }
+    let [jobs, no_longer_away] = jobs_away::back();
+    let mut batch = Batch::from([is_still(&found), unlock, jobs, no_longer_away].map(own));
+    jobs_away::wake(services, &mut batch, &first)?;
     batch.write(services).await?;
     Ok(Ok(true))
 }

@@ -9,6 +9,7 @@ use super::progress::Erased;
 use crate::base::ids::WorkspaceId;
 use crate::services::Services;
 use crate::sql;
+use crate::storage::calls::search;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::declined::Declined;
 use crate::storage::moves::import::{self, is_import};
@@ -60,8 +61,7 @@ async fn begin(services: &Services, import: &Move) -> Result<(), Fault> {
             services.forget_number(row.str("number")?, &import.workspace_id, now_ms).await;
         }
     }
-    let beginning = Erased::beginning(kept(import));
-    let beginning = beginning.ok_or_else(|| Fault::Bug("there are no tables of workspaces".to_owned()))?;
+    let beginning = Erased::beginning(kept(import))?;
     Ok(import::go_on(services, import, Vec::new(), State::Dropping, &beginning).await?)
 }
 
@@ -78,10 +78,7 @@ async fn go_on(services: &Services, import: &Move) -> Result<GivingUp, Fault> {
     let expected = lock::Expected { workspace_id, id, state: *state, progress };
     lock::disarm_left(services, &expected, LOCKED_TOMBSTONE).await?;
     // The words of the deleted calls are merged out of the text index.
-    let merge = sql!(
-        "INSERT INTO search_erasures (workspace_id, merging) VALUES (:ws, 0) ON CONFLICT DO UPDATE SET merging = 0"
-    );
-    statements.push(merge.in_workspace(&import.workspace_id));
+    statements.push(search::erase_words().in_workspace(&import.workspace_id));
     import::go_on(services, import, statements, State::Gone, &Nothing {}).await?;
     Ok(GivingUp::Gone(true))
 }

@@ -3,21 +3,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::base::ids::{Id as _, JobId, ToolId, WebhookId, WorkspaceId};
+use crate::base::ids::{Id as _, ToolId, WebhookId, WorkspaceId};
 use crate::base::limits::MOVE_PART_SECRETS_MAX;
 use crate::base::sealed::{seal, unseal};
-use crate::ports::statement::{Row, Rows, Statement};
+use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::batch::Batch;
+use crate::storage::calls::search;
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::jobs::JobKind;
 use crate::storage::moves::admin::Admin;
 use crate::storage::moves::code::{Code, FileKey};
 use crate::storage::moves::declined::Declined;
 use crate::storage::moves::import::{self, Status};
 use crate::storage::moves::part::Owner;
-use crate::storage::moves::{Move, State, lock};
+use crate::storage::moves::{Move, State, jobs_away, lock};
 use crate::storage::moving::AWAY;
 use crate::storage::signing::label;
 
@@ -173,9 +173,7 @@ fn nonce(services: &Services) -> [u8; 16] {
 /// Lets the workspace run: its keys open it, and its jobs are due again.
 pub(super) async fn run(services: &Services, import: &Move, admin: Option<&Admin>) -> Result<(), Fault> {
     let own = |statement: Statement| statement.in_workspace(&import.workspace_id);
-    // One job of each kind wakes its queue.
-    let first = sql!("SELECT kind, MIN(id) AS id FROM jobs_away WHERE workspace_id = :ws GROUP BY kind");
-    let [first] = services.read([own(first)]).await?;
+    let [first] = services.read([own(jobs_away::first())]).await?;
     let is_so = sql!(
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (
            SELECT 1 FROM moves WHERE workspace_id = :ws AND id = :id AND state = :state AND progress = :progress)
@@ -198,12 +196,8 @@ pub(super) async fn run(services: &Services, import: &Move, admin: Option<&Admin
         away = AWAY
     );
     // A file can have two jobs of one webhook; the first is enough.
-    let jobs = sql!(
-        "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, lease, attempts, created_at)
-         SELECT id, workspace_id, kind, subject_id, due_at, NULL, attempts, created_at FROM jobs_away WHERE workspace_id = :ws
-         ON CONFLICT DO NOTHING"
-    );
-    let no_longer_away = sql!("DELETE FROM jobs_away WHERE workspace_id = :ws");
+    let [mut jobs, no_longer_away] = jobs_away::back();
+    jobs.sql = format!("{} ON CONFLICT DO NOTHING", jobs.sql).into();
     // Blobs that were to be removed there have not come along: nothing is due here, however many rows a file has, and however
     // long ago it says that was.
     let no_attempts = sql!(
@@ -215,26 +209,15 @@ pub(super) async fn run(services: &Services, import: &Move, admin: Option<&Admin
          AND id IN (SELECT id FROM recordings WHERE due_at IS NOT NULL AND workspace_id = :ws)"
     );
     // The words of calls that were deleted here before it arrived may still be in the text index.
-    let merge = sql!(
-        "INSERT INTO search_erasures (workspace_id, merging) VALUES (:ws, 0) ON CONFLICT DO UPDATE SET merging = 0"
-    );
-    let mut batch = Batch::from([is_so, unlock, keys, jobs, no_longer_away, merge].map(own));
+    let mut batch = Batch::from([is_so, unlock, keys, jobs, no_longer_away, search::erase_words()].map(own));
     if !import.is_between_databases() {
         batch.extend([no_attempts, no_longer_due].map(own));
     }
     if let Some(admin) = admin {
         batch.extend(admin.invite(services).map(own));
     }
-    wake(services, &mut batch, &first)?;
+    jobs_away::wake(services, &mut batch, &first)?;
     batch.write(services).await?;
-    Ok(())
-}
-
-fn wake(services: &Services, batch: &mut Batch, first: &Rows) -> Result<(), Fault> {
-    for row in first.iter() {
-        let (kind, id): (JobKind, JobId) = (row.word("kind")?, row.id("id")?);
-        batch.wake(kind, &id, services.now().ms());
-    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::storage::fault::Fault;
-use crate::storage::moves::Move;
+use crate::storage::moves::{Move, import};
 
 /// The progress of an export that is frozen or was handed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,8 +32,7 @@ pub struct Erased {
 impl Progress {
     /// That of an export.
     pub fn of(found: &Move) -> Result<Self, Fault> {
-        serde_json::from_str(&found.progress)
-            .map_err(|error| Fault::Bug(format!("the progress of {}: {error}", found.id)))
+        import::progress(found)
     }
 
     /// As the row has it.

@@ -315,10 +315,13 @@ impl Between<'_> {
         if target.state != State::Arriving {
             return Ok(self.told(Stage::Comparing));
         }
-        let copied: Copied = import::progress(target)?;
+        Ok(self.told_rows(&import::progress(target)?))
+    }
+
+    fn told_rows(&self, copied: &Copied) -> Told {
         let stage = if let Cursor::Rows { .. } = copied.next { Stage::Copying } else { Stage::Comparing };
         let rows = copied.sums.values().map(|sum| sum.rows).sum();
-        Ok(Told { rows, ..self.told(stage) })
+        Told { rows, ..self.told(stage) }
     }
 
     fn bug(&self, found: &Move) -> Fault {
@@ -473,9 +476,7 @@ impl Between<'_> {
             }
         }
         import::go_on(to, target, batch, state, &copied).await.map_err(taken)?;
-        let rows = copied.sums.values().map(|sum| sum.rows).sum();
-        let stage = if let Cursor::Rows { .. } = copied.next { Stage::Copying } else { Stage::Comparing };
-        Ok(Told { rows, ..self.told(stage) })
+        Ok(self.told_rows(&copied))
     }
 
     /// Opens the workspace in the database that owns it, and erases it in the other one. Keys open nothing there before they open it
