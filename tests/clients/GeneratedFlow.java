@@ -52,7 +52,7 @@ class GeneratedFlow {
     Run queued = simulations.startSimulationRun(
         simulation.getId(), null, new StartSimulationRunRequest().mode(RunMode.CHAT).seed(seed));
     RunDetail run = simulations.getSimulationRun(queued.getId(), null);
-    for (int tries = 0; run.getStatus() != RunStatus.COMPLETED && tries < 100; tries += 1) {
+    for (int tries = 0; run.getStatus() != RunStatus.COMPLETED && tries < 1200; tries += 1) {
       Thread.sleep(100);
       run = simulations.getSimulationRun(queued.getId(), null);
     }

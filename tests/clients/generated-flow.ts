@@ -35,7 +35,7 @@ const simulation = ok(
 );
 const { id } = ok(await client.POST('/simulations/{id}/runs', { params: { path: { id: simulation.id } }, body: { mode: 'chat', seed: 7 } }));
 let run = ok(await client.GET('/simulations/runs/{id}', { params: { path: { id } } }));
-for (let tries = 0; run.status !== 'completed' && tries < 100; tries += 1) {
+for (let tries = 0; run.status !== 'completed' && tries < 1200; tries += 1) {
   await new Promise<void>((then) => setTimeout(then, 100));
   run = ok(await client.GET('/simulations/runs/{id}', { params: { path: { id } } }));
 }

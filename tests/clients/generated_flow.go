@@ -58,7 +58,7 @@ func main() {
 	start.SetSeed(seed)
 	queued := ok(simulations.StartSimulationRun(ctx, simulation.Id).StartSimulationRunRequest(*start).Execute())
 	run := ok(simulations.GetSimulationRun(ctx, queued.Id).Execute())
-	for tries := 0; run.Status != openapi.RUNSTATUS_COMPLETED && tries < 100; tries++ {
+	for tries := 0; run.Status != openapi.RUNSTATUS_COMPLETED && tries < 1200; tries++ {
 		time.Sleep(100 * time.Millisecond)
 		run = ok(simulations.GetSimulationRun(ctx, queued.Id).Execute())
 	}

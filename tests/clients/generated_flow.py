@@ -53,7 +53,7 @@ simulation = CreateSimulationBody(assistant_id=assistant.id, persona_id=persona.
 simulation = ok(create_simulation.sync(client=client, body=simulation))
 start = StartSimulationRunBody(mode=RunMode.CHAT, seed=7)
 queued = ok(start_simulation_run.sync(simulation.id, client=client, body=start))
-for _ in range(100):
+for _ in range(1200):
     run = ok(get_simulation_run.sync(queued.id, client=client))
     if run.status == RunStatus.COMPLETED:
         break

@@ -19,6 +19,8 @@ from free_port import free_port
 
 RUN = Path(__file__).resolve().parents[2] / "docs" / "run"
 OTHER_ADDRESS = "127.0.0.9"
+# The example of the documentation.
+OPERATOR_KEY = "OPKEY"
 
 
 def wait_for(what, ready, seconds=60):
@@ -175,9 +177,13 @@ def check(front, log):
 
     # The service's own limit, in its own words, and the proxy's.
     # Caddy 2.6 says 502 if the service has not answered yet when it refuses the body.
-    for size, words, statuses in ((1_500_000, b"body_too_large", (413,)), (3_000_000, b"", (413, 502))):
+    for size, words, statuses in ((3_000_000, b"body_too_large", (413,)), (18_000_000, b"", (413, 502))):
         status, _, read = front.send("POST", "/assistants", b" " * size)
         assert status in statuses and words in read, f"{size} bytes: {status} {read[:200]}"
+    # A part of a workspace that moves here is larger than everything else, and reaches the service.
+    part = "/operator/imports/ws_01hzy3v9k2e5t8r4q6w7x8y9z0/parts/1"
+    status, _, read = front.send("PUT", part, b" " * 16_700_000, {"authorization": f"Bearer {OPERATOR_KEY}"})
+    assert status in (400, 404, 409, 422) and b'"error"' in read, f"a part: {status} {read[:300]}"
     # Afterwards as before.
     front.json(200, "GET", f"/assistants/{assistant['id']}")
 
@@ -193,6 +199,7 @@ def main(binary):
                 "SIDETONE_DATA": str(folder / "data"),
                 "SIDETONE_BASE_URL": f"https://localhost:{front_port}",
                 "SIDETONE_TRUSTED_PROXIES": "127.0.0.1",
+                "SIDETONE_OPERATOR_KEY": OPERATOR_KEY,
                 "SIDETONE_LOG_FORMAT": "json",
             }
             made = subprocess.run([binary, "workspace", "create", "proxied"], env=env, check=True, capture_output=True, text=True)

@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn error::Error>> {
         .send()
         .await?;
     let mut run = client.get_simulation_run().id(&*queued.id).send().await?;
-    for _ in 0..100 {
+    for _ in 0..1200 {
         if run.status == RunStatus::Completed {
             break;
         }
