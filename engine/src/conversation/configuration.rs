@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AssistantId, ToolId};
 use crate::base::json_text::JsonText;
+use crate::base::limits::{TOOL_TIMEOUT_MS_MAX, TOOL_TIMEOUT_MS_MIN};
 use crate::conversation::transfer::{TRANSFER_TOOL, Transfer, transfer_tool};
 use crate::conversation::{Knowledge, ToolSpec, Voicemail};
 use crate::speech::options::SpeechOptions;
@@ -96,10 +97,18 @@ pub struct ToolSnapshot {
     pub description: String,
     /// The JSON Schema of the arguments.
     pub parameters: JsonText,
-    /// The timeout of a call.
+    /// The timeout of a call, as stored; [`ToolSnapshot::deadline_ms`] is what holds.
     pub timeout_ms: i64,
     /// The versions of the secret when the run was started; each call reads the current ones.
     pub secret_version: i64,
+}
+
+impl ToolSnapshot {
+    /// The timeout of a call. A snapshot from another host may have been made up, and a run that waits holds up the move of its
+    /// workspace.
+    pub fn deadline_ms(&self) -> i64 {
+        self.timeout_ms.clamp(TOOL_TIMEOUT_MS_MIN as i64, TOOL_TIMEOUT_MS_MAX as i64)
+    }
 }
 
 crate::words! {
@@ -126,5 +135,27 @@ crate::words! {
         /// Speech to text, a language model, text to speech.
         #[default]
         Cascading = "cascading",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_of_a_tool_waits_longer_than_a_tool_may() {
+        let tool = |timeout_ms: i64| {
+            let stored = serde_json::json!({
+                "id": "tool_01kas3v8hq4x7m2n5p6r9t0w1z", "name": "find_slot", "url": "https://example.com/", "method": "POST",
+                "description": "", "parameters": {"type": "object"}, "timeout_ms": timeout_ms, "secret_version": 1,
+            });
+            serde_json::from_value::<ToolSnapshot>(stored).unwrap()
+        };
+        let (least, most) = (TOOL_TIMEOUT_MS_MIN as i64, TOOL_TIMEOUT_MS_MAX as i64);
+        for (stored, holds) in
+            [(i64::MIN, least), (0, least), (least, least), (5_000, 5_000), (most, most), (i64::MAX, most)]
+        {
+            assert_eq!(tool(stored).deadline_ms(), holds, "{stored}");
+        }
     }
 }

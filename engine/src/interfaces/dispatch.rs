@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::base::error::{Code, Error, FieldProblem};
 use crate::base::field;
 use crate::base::json;
-use crate::base::limits::STALE_ATTEMPTS_MAX;
+use crate::base::limits::{STALE_ATTEMPTS_MAX, TEST_TOKEN_SECONDS_MAX};
 use crate::base::phone::E164;
 use crate::base::whole_number;
 use crate::interfaces::api::Api;
@@ -356,8 +356,11 @@ fn with_secret(context: &Context, body: &str, reveal: &OneTimeSecret) -> Result<
         OneTimeSecret::ApiKey { key } => {
             vec![("key", key.as_ref().map_or(Value::Null, |key| key.reveal().into()))]
         }
-        // A stored response that came from another host: its links were signed there.
-        OneTimeSecret::TestToken { token } if token.workspace_id != *context.workspace_id()? => {
+        // A stored response that came from another host: its links were signed there, or by nobody, as none is valid for longer.
+        OneTimeSecret::TestToken { token }
+            if token.workspace_id != *context.workspace_id()?
+                || token.expires_at_ms > context.now_ms + TEST_TOKEN_SECONDS_MAX * 1_000 =>
+        {
             ["url", "websocket_url", "token"].map(|name| (name, Value::Null)).into()
         }
         OneTimeSecret::TestToken { token } => {

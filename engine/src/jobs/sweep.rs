@@ -225,9 +225,14 @@ fn delete_reservations() -> Statement {
     )
 }
 
-/// The events of the deliveries that [`delete_deliveries`] deletes.
+/// The events of the deliveries that [`delete_deliveries`] deletes. A delivery that somebody has made up can name another
+/// workspace's event.
 fn delete_events_of_deliveries(bound: &str) -> Statement {
-    of_oldest_deliveries("DELETE FROM events WHERE id IN (SELECT event_id FROM {oldest})", bound)
+    of_oldest_deliveries(
+        "DELETE FROM events WHERE id IN (SELECT e.id FROM {oldest} AS oldest
+           CROSS JOIN events AS e ON e.id = oldest.event_id AND +e.workspace_id = oldest.workspace_id)",
+        bound,
+    )
 }
 
 fn delete_deliveries(bound: &str) -> Statement {
@@ -240,9 +245,9 @@ fn delete_deliveries(bound: &str) -> Statement {
 /// `{oldest}` in the text are the oldest deliveries whose ids sort before `bound`; their bodies limit how many.
 fn of_oldest_deliveries(sql: &str, bound: &str) -> Statement {
     let oldest = format!(
-        "(SELECT id, event_id FROM (
-           SELECT id, event_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
-           FROM (SELECT id, event_id, body_bytes FROM deliveries WHERE id < :bound AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER))
+        "(SELECT id, event_id, workspace_id FROM (
+           SELECT id, event_id, workspace_id, SUM(body_bytes) OVER (ORDER BY id) - body_bytes AS bytes_before
+           FROM (SELECT id, event_id, workspace_id, body_bytes FROM deliveries WHERE id < :bound AND {STAYS} ORDER BY id LIMIT CAST(:most AS INTEGER))
          ) WHERE bytes_before < :bytes_max)"
     );
     sql!(sql.replace("{oldest}", &oldest), bound = bound, most = SWEEP_ROWS_MAX, bytes_max = SWEEP_BYTES_MAX)

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Failure, Share};
 use crate::base::ids::{DeliveryId, EventId, WebhookId, WorkspaceId};
 use crate::base::limits::{
-    DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, DELIVERIES_WAITING_MAX, JOB_LEASE_MS,
+    CANCELED_AT_ONCE, DELIVERIES_AT_ONCE, DELIVERIES_AT_ONCE_BYTES_MAX, DELIVERIES_WAITING_MAX, JOB_LEASE_MS,
 };
 use crate::base::time::Timestamp;
 use crate::ports::Wake;
@@ -94,13 +94,16 @@ async fn load(
         workspace_id = &job.workspace_id,
         webhook_id = webhook_id
     );
+    // What names the webhook may be of a workspace that somebody has made up. `+`: the index by webhook has them in order.
     let due = sql!(
         "SELECT due.id AS id, event_id, failures, due.due_at AS due_at, body,
            CASE WHEN delivered_at IS NULL THEN events.created_at END AS waits_since FROM (
            SELECT id, event_id, failures, due_at, delivered_at, SUM(body_bytes) OVER (ORDER BY due_at, id) - body_bytes AS bytes_before
-           FROM (SELECT * FROM deliveries WHERE webhook_id = :webhook_id AND due_at <= :now ORDER BY due_at, id LIMIT CAST(:at_once AS INTEGER))
-         ) AS due JOIN events ON events.id = due.event_id
+           FROM (SELECT * FROM deliveries WHERE webhook_id = :webhook_id AND +workspace_id = :workspace_id AND due_at <= :now
+             ORDER BY due_at, id LIMIT CAST(:at_once AS INTEGER))
+         ) AS due JOIN events ON events.id = due.event_id AND +events.workspace_id = :workspace_id
          WHERE bytes_before < :bytes_max ORDER BY due.due_at, due.id",
+        workspace_id = &job.workspace_id,
         webhook_id = webhook_id,
         now = services.now(),
         at_once = i64::try_from(at_once).unwrap_or(1),
@@ -169,11 +172,20 @@ async fn record(
 /// Disables the webhook when more than its part of `waiting` deliveries waits; not if its URL has changed since it was
 /// read. What waits stays, and is sent once the webhook is enabled again.
 fn disable(job: &Job, receiver: &Receiver, now_ms: i64, waiting: i64) -> Statement {
+    let too_many = |own: &str| {
+        format!(
+            "EXISTS (SELECT 1 FROM deliveries WHERE webhook_id = :id AND due_at IS NOT NULL{own} LIMIT 1
+               OFFSET CAST(:waiting AS INTEGER) / (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :workspace_id))"
+        )
+    };
     sql!(
-        "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
-         WHERE workspace_id = :workspace_id AND id = :id AND enabled = 1 AND url = :url AND (:waiting = 0 OR EXISTS (
-           SELECT 1 FROM deliveries WHERE webhook_id = :id AND due_at IS NOT NULL LIMIT 1
-           OFFSET CAST(:waiting AS INTEGER) / (SELECT COUNT(*) FROM webhooks WHERE workspace_id = :workspace_id)))",
+        format!(
+            "UPDATE webhooks SET enabled = 0, revision = revision + 1, updated_at = :now
+             WHERE workspace_id = :workspace_id AND id = :id AND enabled = 1 AND url = :url AND (:waiting = 0 OR ({} AND {}))",
+            // The index alone tells that few wait. Only the rows tell whose they are.
+            too_many(""),
+            too_many(" AND +workspace_id = :workspace_id")
+        ),
         workspace_id = &job.workspace_id,
         id = &receiver.id,
         url = &receiver.url,
@@ -184,33 +196,61 @@ fn disable(job: &Job, receiver: &Receiver, now_ms: i64, waiting: i64) -> Stateme
 
 /// Ends the job when there was nothing to send.
 async fn end(services: &Services, job: &Job, webhook_id: &WebhookId) -> Result<(), Failure> {
-    let [postpone, delete] = postpone(job, webhook_id, services.ports().clock.now_ms(), false);
-    let [.., postponed] = services.write([job.guard(), postpone, delete, select_postponed(job)]).await?;
+    let now_ms = services.ports().clock.now_ms();
+    let [postpone, delete] = postpone(job, webhook_id, now_ms, false);
+    let cancel = cancel_without_event(job, webhook_id, now_ms);
+    let [.., postponed] =
+        services.write([job.guard(), cancel, postpone, delete, select_postponed(job)]).await?;
     wake(services, job, &postponed)
+}
+
+/// Cancels the first due deliveries whose events are not there: [`load`] would find nothing of them to send, again and again.
+fn cancel_without_event(job: &Job, webhook_id: &WebhookId, now_ms: i64) -> Statement {
+    sql!(
+        "UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE id IN (
+           SELECT soonest.id FROM (
+             SELECT id, event_id FROM deliveries WHERE webhook_id = :webhook_id AND +workspace_id = :workspace_id AND due_at <= :now
+             ORDER BY due_at, id LIMIT CAST(:most AS INTEGER)
+           ) AS soonest WHERE NOT EXISTS (
+             SELECT 1 FROM events WHERE events.id = soonest.event_id AND +events.workspace_id = :workspace_id))",
+        workspace_id = &job.workspace_id,
+        webhook_id = webhook_id,
+        now = now_ms,
+        most = CANCELED_AT_ONCE
+    )
 }
 
 /// Postpones the job until its next attempt is due, or deletes it without one. A job with `more` rounds to run is not
 /// changed while a delivery is due.
 fn postpone(job: &Job, webhook_id: &WebhookId, now_ms: i64, more: bool) -> [Statement; 2] {
+    // As in `load`.
+    const WAITING: &str =
+        "FROM deliveries WHERE webhook_id = :webhook_id AND +workspace_id = :workspace_id AND due_at IS NOT NULL";
+    const IS_ENABLED: &str =
+        "EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND +workspace_id = :workspace_id AND enabled = 1)";
     [
         // Jobs that are already due come first: their `due_at` is earlier than now.
         sql!(
-            "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, :now)
-             FROM (SELECT MIN(due_at) AS due_at FROM deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL) AS soonest
-             WHERE jobs.id = :id AND jobs.lease = :lease AND soonest.due_at IS NOT NULL
-             AND (soonest.due_at > :now OR :more = 0) AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1)",
+            format!(
+                "UPDATE jobs SET lease = NULL, attempts = 0, due_at = MAX(soonest.due_at, :now)
+                 FROM (SELECT MIN(due_at) AS due_at {WAITING}) AS soonest
+                 WHERE jobs.id = :id AND jobs.lease = :lease AND soonest.due_at IS NOT NULL
+                 AND (soonest.due_at > :now OR :more = 0) AND {IS_ENABLED}"
+            ),
             id = &job.id,
             lease = &job.lease,
+            workspace_id = &job.workspace_id,
             webhook_id = webhook_id,
             now = now_ms,
             more = more
         ),
         sql!(
-            "DELETE FROM jobs WHERE id = :id AND lease = :lease AND NOT EXISTS (
-               SELECT 1 FROM deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL
-               AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND enabled = 1))",
+            format!(
+                "DELETE FROM jobs WHERE id = :id AND lease = :lease AND NOT EXISTS (SELECT 1 {WAITING} AND {IS_ENABLED})"
+            ),
             id = &job.id,
             lease = &job.lease,
+            workspace_id = &job.workspace_id,
             webhook_id = webhook_id
         ),
     ]

@@ -15,7 +15,7 @@ use super::restart;
 use super::session::LiveSession;
 use crate::base::error::{Code, Error};
 use crate::base::ids::{CallId, Id, RequestId, WorkspaceId};
-use crate::base::limits::{BROWSER_SILENCE_MS, LIVE_COST_MICROUSD_MAX};
+use crate::base::limits::{BROWSER_SILENCE_MS, LIVE_COST_MICROUSD_MAX, TEST_TOKEN_SECONDS_MAX};
 use crate::base::response::{error_response, json_response, method_not_allowed};
 use crate::base::time::Timestamp;
 use crate::config::Talking;
@@ -132,7 +132,9 @@ pub(super) fn token(services: &Services, uri: &http::Uri, now_ms: i64) -> Result
         let message = "The test token has expired. Ask for a new one (POST /assistants/{id}/test-token).";
         return Err(Error::new(Code::TokenExpired, message));
     }
-    Ok(token)
+    // Claims of a stored response are signed as they are, and that one may have come from another host.
+    let max_duration_seconds = token.max_duration_seconds.min(TEST_TOKEN_SECONDS_MAX as u16);
+    Ok(TestToken { max_duration_seconds, ..token })
 }
 
 fn token_used(token: &TestToken) -> Error {

@@ -72,7 +72,7 @@ impl<'a> ToolCaller<'a> {
     /// The longest timeout of these calls.
     pub(crate) fn slowest_ms(&self, calls: &[ToolCall]) -> i64 {
         let tools = calls.iter().filter_map(|call| self.tool(&call.name));
-        tools.map(|tool| tool.timeout_ms).max().unwrap_or(0)
+        tools.map(ToolSnapshot::deadline_ms).max().unwrap_or(0)
     }
 
     /// Writes `statements`, which store the intent of these calls, in one batch. The batch also reads the current
@@ -143,9 +143,9 @@ impl CommittedCall<'_> {
 /// the endpoint.
 fn answer_of(id: String, tool: &ToolSnapshot, result: MockedResult) -> ToolAnswer {
     let MockedResult { text, is_error, delay_ms } = result;
-    if delay_ms > tool.timeout_ms {
+    if delay_ms > tool.deadline_ms() {
         let text = tool_request::reason(tool, &HttpError::Timeout);
-        return ToolAnswer { id, text, is_error: true, mocked: true, delay_ms: tool.timeout_ms };
+        return ToolAnswer { id, text, is_error: true, mocked: true, delay_ms: tool.deadline_ms() };
     }
     ToolAnswer { id, text, is_error, mocked: true, delay_ms }
 }

@@ -51,7 +51,7 @@ pub(super) async fn call(
 /// Why a request has no answer.
 pub(crate) fn reason(tool: &ToolSnapshot, error: &HttpError) -> String {
     match error {
-        HttpError::Timeout => format!("the tool did not answer within {} ms", tool.timeout_ms),
+        HttpError::Timeout => format!("the tool did not answer within {} ms", tool.deadline_ms()),
         HttpError::Refused => "the tool's address is not public".to_owned(),
         HttpError::TooLarge(_) => format!("the tool's answer is larger than {TOOL_RESPONSE_BYTES_MAX} bytes"),
         HttpError::Failed(_) => "the tool could not be reached".to_owned(),
@@ -134,7 +134,7 @@ pub(crate) fn request(
         url: url.into(),
         headers,
         body,
-        deadline_ms: u64::try_from(tool.timeout_ms).unwrap_or_default(),
+        deadline_ms: tool.deadline_ms().unsigned_abs(),
         response_bytes_max: TOOL_RESPONSE_BYTES_MAX,
         egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
         party: Party::of_workspace(PartyKind::Tool, workspace_id),

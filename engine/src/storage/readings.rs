@@ -77,8 +77,8 @@ fn due_jobs(now_ms: i64) -> Statement {
 fn oldest_delivery() -> Statement {
     sql!(
         "SELECT MIN(first) AS due_at FROM (
-           SELECT (SELECT MIN(due_at) FROM deliveries WHERE webhook_id = subject_id AND due_at IS NOT NULL) AS first
-           FROM (SELECT subject_id FROM jobs WHERE kind = :kind ORDER BY due_at LIMIT CAST(:most AS INTEGER)))",
+           SELECT (SELECT MIN(due_at) FROM deliveries WHERE webhook_id = subject_id AND +workspace_id = owner AND due_at IS NOT NULL) AS first
+           FROM (SELECT subject_id, workspace_id AS owner FROM jobs WHERE kind = :kind ORDER BY due_at LIMIT CAST(:most AS INTEGER)))",
         kind = JobKind::WebhookDelivery.as_str(),
         most = JOBS_COUNTED_MAX
     )

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sidetone_engine::base::ids::{Id as _, ToolId, WebhookId};
+use sidetone_engine::base::limits::TEST_TOKEN_SECONDS_MAX;
 use sidetone_engine::base::sealed::seal;
 use sidetone_engine::ports::HttpRequest;
 use sidetone_engine::sql;
@@ -146,4 +147,34 @@ fn a_stored_response_signs_no_link_into_another_workspace() {
     for name in ["token", "url", "websocket_url"] {
         assert_eq!(again[name], Value::Null, "{name}");
     }
+}
+
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the manual clock")]
+fn a_stored_response_signs_no_link_for_longer_than_a_link_can_be_made_for() {
+    let world = World::with_manual_clock();
+    let path = format!("/assistants/{}/test-token", world.assistant().id);
+    let ask = || world.post_once(&path, "once", json!({})).ok();
+    ask();
+    let claim = |name: &str, value: i64| {
+        world.write(vec![sql!(
+            "UPDATE idempotency_keys SET reveal = json_set(reveal, '$.token.' || :name, CAST(:value AS INTEGER))
+             WHERE workspace_id = :workspace",
+            name = name,
+            value = value,
+            workspace = &world.workspace_id()
+        )]);
+    };
+    let most_ms = TEST_TOKEN_SECONDS_MAX * 1_000;
+    let now_ms = world.sandbox().unwrap().services().ports().clock.now_ms();
+    claim("expires_at_ms", now_ms + most_ms + 1);
+    for name in ["token", "url", "websocket_url"] {
+        assert_eq!(ask()[name], Value::Null, "{name}");
+    }
+    claim("expires_at_ms", now_ms + most_ms);
+    claim("max_duration_seconds", i64::from(u16::MAX));
+    let again = ask();
+    let socket = text(&again["websocket_url"]).replace("ws://sandbox.example", "");
+    let opens = world.get(format!("{socket}&check=1")).ok();
+    assert_eq!(opens["max_duration_seconds"], TEST_TOKEN_SECONDS_MAX);
 }

@@ -55,6 +55,7 @@ mod lateness;
 mod lists;
 mod live;
 mod live_audio;
+mod made_up_deliveries;
 mod mcp;
 mod mcp_batches;
 mod mcp_prompts;

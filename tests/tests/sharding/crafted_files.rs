@@ -25,17 +25,17 @@ use crate::schema::{ask, texts};
 const DAY_MS: i64 = 86_400_000;
 
 /// A file of a workspace with everything in it, and a host where a neighbour has everything, too.
-struct Crafted {
-    to: Target,
-    file: File,
-    id: WorkspaceId,
-    neighbour: WorkspaceId,
+pub struct Crafted {
+    pub to: Target,
+    pub file: File,
+    pub id: WorkspaceId,
+    pub neighbour: WorkspaceId,
     /// How many parts have been received.
     received: usize,
 }
 
 impl Crafted {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let from = Cluster::new(1);
         let (_, id, services) = source(&from);
         let file = File::of(&services, &id);
@@ -90,14 +90,14 @@ impl Crafted {
     }
 }
 
-fn has_rows(part: &Part, name: &str) -> bool {
+pub fn has_rows(part: &Part, name: &str) -> bool {
     match &part.head.kind {
         Kind::Rows(pages) => pages.iter().any(|page| page.table == name && page.rows > 0),
         _ => false,
     }
 }
 
-fn text(text: &str) -> Value {
+pub fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
@@ -106,10 +106,12 @@ fn rows_that_would_harm_others_do_not_arrive() {
     let mut crafted = Crafted::new();
     // In the order in which the tables arrive.
     let (call, tool) = (crafted.a_neighbours("calls"), crafted.a_neighbours("tools"));
+    let large = text(&json!(["x".repeat(200_000)]).to_string());
     for (table, column, value, expected) in [
         ("workspaces", "secret_salt", text("chosen"), "wrong_part"),
         ("workspaces", "id", text(&crafted.neighbour), "wrong_part"),
         ("workspaces", "call_retention_days", Value::Number(-9e15), "wrong_part"),
+        ("workspaces", "archived_until", Value::Number(-9e15), "wrong_part"),
         ("api_keys", "workspace_id", text(&crafted.neighbour), "wrong_part"),
         ("assistant_revisions", "tool_ids", text(&json!([tool]).to_string()), "names_a_stranger"),
         (
@@ -119,8 +121,11 @@ fn rows_that_would_harm_others_do_not_arrive() {
             "names_a_stranger",
         ),
         ("assistants", "metadata", text("no JSON"), "wrong_part"),
+        ("deliveries", "due_at", Value::Number(9e15), "wrong_part"),
         ("events", "call_id", Value::Null, "wrong_part"),
         ("events", "body", text("no JSON"), "wrong_part"),
+        // More than its delivery counts.
+        ("events", "body", large.clone(), "wrong_part"),
         ("phone_calls", "is_over", Value::Number(0.0), "wrong_part"),
         ("phone_calls", "line_until", Value::Number(9e12), "wrong_part"),
         ("recordings", "call_id", text("../../other"), "wrong_part"),
@@ -128,8 +133,13 @@ fn rows_that_would_harm_others_do_not_arrive() {
         ("runs", "status", text("running"), "wrong_part"),
         ("snapshots", "content", text(&json!({"tools": [{"id": tool}]}).to_string()), "names_a_stranger"),
         ("tools", "carried_secrets", text("{}"), "wrong_part"),
+        ("tools", "timeout_ms", Value::Number(9e15), "wrong_part"),
         ("calls", "status", text("in_progress"), "wrong_part"),
         ("calls", "group_id", text("[]"), "wrong_part"),
+        // More than its call counts.
+        ("call_transcripts", "content", large.clone(), "wrong_part"),
+        ("call_transcripts", "turns", large, "wrong_part"),
+        ("call_transcripts", "archive_bytes", Value::Number(8e6), "wrong_part"),
     ] {
         let part = crafted.with_row(table, |row, place| row[place(column)] = value.clone());
         assert_eq!(crafted.refused(&part), expected, "{table}.{column}");

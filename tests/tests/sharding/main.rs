@@ -16,6 +16,7 @@ mod between;
 mod closing;
 mod cluster;
 mod crafted_files;
+mod crafted_limits;
 mod described;
 mod desks;
 mod dying;

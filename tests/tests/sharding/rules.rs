@@ -6,6 +6,7 @@ use sidetone_engine::ports::Database as _;
 use sidetone_engine::ports::statement::Value;
 use sidetone_engine::sql;
 use sidetone_engine::storage::moving::{Column, EMPTY, Kind, Page, Rule, TABLES, Table, Window, rule_of};
+use sidetone_tests::example::STARTED_AT_MS;
 
 use crate::cluster::Cluster;
 use crate::furnished::furnished;
@@ -40,7 +41,7 @@ fn a_workspace_in_which_nothing_is_under_way_passes() {
         let is_waiting = table.name == "jobs";
         assert_eq!(page.rows.is_empty(), EMPTY.contains(&table.name) && !is_waiting, "{}", table.name);
         if !is_waiting {
-            assert_eq!(page.check(table), Ok(()), "{}", table.name);
+            assert_eq!(page.check(table, STARTED_AT_MS), Ok(()), "{}", table.name);
         }
     }
 }
@@ -84,7 +85,7 @@ fn rows_that_would_harm_others_are_refused() {
             let at = table.carried().position(|one: &Column| one.name == *column).unwrap();
             page.rows[0][at] = value.clone();
         }
-        page.check(table).err().and_then(|wrong| wrong.column)
+        page.check(table, STARTED_AT_MS).err().and_then(|wrong| wrong.column)
     };
     let (text, number) = (|text: &str| Value::Text(text.to_owned()), Value::Number);
     for (table, changes, column) in [
@@ -100,6 +101,14 @@ fn rows_that_would_harm_others_are_refused() {
         ("recordings", vec![("rate_hz", number(4_294_967_295.0))], "rate_hz"),
         // It adds up what deliveries have.
         ("deliveries", vec![("body_bytes", number(9_007_199_254_740_992.0))], "body_bytes"),
+        // What is due first has the next turn.
+        ("deliveries", vec![("due_at", number(-1.0))], "due_at"),
+        ("deliveries", vec![("due_at", number(9e15))], "due_at"),
+        ("jobs_away", vec![("due_at", number(-1.0))], "due_at"),
+        ("jobs_away", vec![("due_at", number(9e15))], "due_at"),
+        ("workspaces", vec![("archived_until", number(-1.0))], "archived_until"),
+        // A run that waits for it holds up the next move.
+        ("tools", vec![("timeout_ms", number(9e15))], "timeout_ms"),
         // It subtracts what deleted calls have from the sums of all.
         ("calls", vec![("duration_ms", number(9_007_199_254_740_992.0))], "duration_ms"),
         ("calls", vec![("cost_microusd", number(-9_007_199_254_740_992.0))], "cost_microusd"),
@@ -130,7 +139,7 @@ fn rows_that_would_harm_others_are_refused() {
         let table = Table::named(name).unwrap();
         let row = table.carried().map(|_| Value::Null).collect();
         let page = Page { table: (*name).to_owned(), rows: vec![row], next: None };
-        assert!(page.check(table).is_err(), "{name}");
+        assert!(page.check(table, STARTED_AT_MS).is_err(), "{name}");
     }
 }
 

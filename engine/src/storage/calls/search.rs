@@ -24,7 +24,8 @@ const SAID_COLUMNS: [&str; 4] = ["said", "said2", "said3", "said4"];
 const SAID_BYTES_MAX: usize = 1_800_000;
 /// What the workspace adds to a word.
 const WORKSPACE_BYTES: usize = WORKSPACE_CHARS + 1;
-/// Random characters of an id. Two workspaces that share them would share entries to read, but find no calls of each other.
+/// Random characters of an id. Two workspaces that share them would share entries to read, but find no calls of each other. So an
+/// import refuses an id that somebody has chosen like that.
 const WORKSPACE_CHARS: usize = 8;
 /// Words that a column repeats of the one before, so that words in a row are found across the border: as many as a
 /// search text can have.
@@ -163,7 +164,7 @@ pub(crate) fn merged() -> Statement {
 }
 
 /// What the words of a workspace begin with: the end of its id, which is random, and a `.`, which is in no word.
-fn workspace_mark(workspace: &str) -> String {
+pub(in crate::storage) fn workspace_mark(workspace: &str) -> String {
     format!("(substr(replace({workspace}, '_', ''), -{WORKSPACE_CHARS}) || '.')")
 }
 

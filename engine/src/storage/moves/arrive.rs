@@ -11,6 +11,7 @@ use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::speech::settings::{BROWSER, TONE};
 use crate::sql;
+use crate::storage::calls::search::workspace_mark;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::migrations::MIGRATIONS;
 use crate::storage::moves::declined::Declined;
@@ -108,6 +109,7 @@ async fn try_begin(services: &Services, head: &Head) -> Result<Tried, Fault> {
     }
     check_numbers(services, workspace_id, &head.numbers).await?;
     check_keys(services, workspace_id, &head.key_hashes).await?;
+    check_mark(services, workspace_id).await?;
     let home = services.for_an_arriving_workspace(workspace_id).await?;
     check_room(&home, workspace_id).await?;
     let import = write(&home, head).await?;
@@ -199,6 +201,21 @@ async fn check_keys(services: &Services, workspace_id: &WorkspaceId, hashes: &[S
     };
     let taken: usize = services.search(ask).await?.iter().map(|(_, rows)| rows.values.len()).sum();
     if taken == 0 { Ok(()) } else { Err(Declined::KeysTaken(taken).into()) }
+}
+
+/// Refuses an id whose end marks the words of another workspace of this host in the text index. No two ids that were generated
+/// are like that; each workspace would read the other's entries in every search.
+async fn check_mark(services: &Services, workspace_id: &WorkspaceId) -> Result<(), Fault> {
+    let ask = || {
+        sql!(format!(
+            "SELECT 1 AS found FROM workspaces WHERE id <> :ws AND {} = {} LIMIT 1",
+            workspace_mark("id"),
+            workspace_mark(":ws")
+        ))
+        .in_workspace(workspace_id)
+    };
+    let is_taken = services.search(ask).await?.iter().any(|(_, rows)| !rows.is_empty());
+    if is_taken { Err(Declined::IdTaken.into()) } else { Ok(()) }
 }
 
 /// The import of a file.

@@ -38,6 +38,8 @@ pub enum Declined {
     NumbersTaken(Vec<String>),
     /// So many of its API keys are those of other workspaces.
     KeysTaken(usize),
+    /// Its id ends as that of another workspace.
+    IdTaken,
     /// This part is the next one.
     OutOfOrder(u64),
     /// Everything is here: no part is taken any more.
@@ -116,6 +118,7 @@ impl Declined {
             Self::Dropping => "dropping",
             Self::NumbersTaken(_) => "numbers_taken",
             Self::KeysTaken(_) => "keys_taken",
+            Self::IdTaken => "id_taken",
             Self::OutOfOrder(_) => "out_of_order",
             Self::Complete => "complete",
             Self::WrongPart(..) => "wrong_part",
@@ -190,6 +193,10 @@ impl Declined {
                 return format!(
                     "{what} is not as it was where it comes from. Give the move up (drop an import), and begin again."
                 );
+            }
+            Self::IdTaken => {
+                "The id of this workspace ends as that of another workspace of this host, whose searches would read its calls, too. \
+                 Import it at another host."
             }
             Self::NoImport => "No workspace with this id arrives here.",
             Self::SchemaOlder => {

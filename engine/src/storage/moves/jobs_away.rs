@@ -7,18 +7,28 @@ use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
 
+/// Whether the webhook or the run of a job is the workspace's own: nobody else has to know what somebody has made up. A job of
+/// what was deleted has nothing to do.
+const IS_OWN: &str = "(kind <> 'webhook_delivery' OR EXISTS (
+       SELECT 1 FROM webhooks WHERE webhooks.id = subject_id AND +webhooks.workspace_id = :ws))
+     AND (kind <> 'simulation_run' OR EXISTS (
+       SELECT 1 FROM runs WHERE runs.id = subject_id AND +runs.workspace_id = :ws))";
+
 /// One job of each kind, for [`wake`].
 pub(super) fn first() -> Statement {
-    sql!("SELECT kind, MIN(id) AS id FROM jobs_away WHERE workspace_id = :ws GROUP BY kind")
+    sql!(format!(
+        "SELECT kind, MIN(id) AS id FROM jobs_away WHERE workspace_id = :ws AND {IS_OWN} GROUP BY kind"
+    ))
 }
 
 /// Makes the jobs of workspace `:ws` due again, and forgets that they were away.
 pub(super) fn back() -> [Statement; 2] {
     [
-        sql!(
+        sql!(format!(
             "INSERT INTO jobs (id, workspace_id, kind, subject_id, due_at, lease, attempts, created_at)
-             SELECT id, workspace_id, kind, subject_id, due_at, NULL, attempts, created_at FROM jobs_away WHERE workspace_id = :ws"
-        ),
+             SELECT id, workspace_id, kind, subject_id, due_at, NULL, attempts, created_at FROM jobs_away
+             WHERE workspace_id = :ws AND {IS_OWN}"
+        )),
         sql!("DELETE FROM jobs_away WHERE workspace_id = :ws"),
     ]
 }

@@ -6,7 +6,10 @@ mod secrets;
 use bytes::Bytes;
 
 use crate::base::ids::WorkspaceId;
-use crate::base::limits::{NUMBERS_MAX, RUNS_QUEUED_MAX, WEBHOOKS_MAX};
+use crate::base::limits::{
+    ASSISTANTS_MAX, DOCUMENTS_MAX, NUMBERS_MAX, PERSONAS_MAX, RUNS_QUEUED_MAX, SCENARIOS_MAX, SIMULATIONS_MAX,
+    TOOLS_MAX, WEBHOOKS_MAX,
+};
 use crate::services::Services;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::arrive::check_given;
@@ -18,8 +21,18 @@ use crate::storage::moves::{Move, State, lock};
 use crate::storage::moving::{Page, Sum, TABLES};
 
 /// Rows of these tables that a workspace has at most: one batch or one request takes all of them. Runs that were under way wait
-/// beside those that are queued.
-const MOST: &[(&str, i64)] = &[("jobs_away", 2 * (RUNS_QUEUED_MAX + WEBHOOKS_MAX)), ("numbers", NUMBERS_MAX)];
+/// beside those that are queued. The head has room for few keys.
+const MOST: &[(&str, i64)] = &[
+    ("assistants", ASSISTANTS_MAX),
+    ("documents", DOCUMENTS_MAX),
+    ("jobs_away", 2 * (RUNS_QUEUED_MAX + WEBHOOKS_MAX)),
+    ("numbers", NUMBERS_MAX),
+    ("personas", PERSONAS_MAX),
+    ("scenarios", SCENARIOS_MAX),
+    ("simulations", SIMULATIONS_MAX),
+    ("tools", TOOLS_MAX),
+    ("webhooks", WEBHOOKS_MAX),
+];
 
 impl From<WrongPart> for Declined {
     fn from(WrongPart(what): WrongPart) -> Self {
@@ -99,7 +112,7 @@ async fn take(
     match &part.head.kind {
         Kind::Rows(_) => {
             check_given(services.config(), workspace_id, &rows::numbers(pages))?;
-            batch.extend(rows::statements(workspace_id, pages)?);
+            batch.extend(rows::statements(workspace_id, pages, services.now().ms())?);
             let written = import::go_on(services, import, batch, State::Arriving, arriving).await;
             match written {
                 Ok(()) => Ok(()),

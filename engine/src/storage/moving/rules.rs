@@ -18,7 +18,10 @@ use crate::base::ids::prefix::{
     ASSISTANT, BATCH, CALL, DELIVERY, DOCUMENT, EVENT, JOB, PERSONA, RUN, SCENARIO, SIMULATION, TEST_TOKEN,
     TOOL, WEBHOOK, WORKSPACE,
 };
-use crate::base::limits::{CALLS_AT_ONCE_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX};
+use crate::base::limits::{
+    CALLS_AT_ONCE_MAX, INTEGER_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX, TOOL_TIMEOUT_MS_MAX,
+    TOOL_TIMEOUT_MS_MIN,
+};
 use crate::base::text::is_line;
 use crate::carriers::CarrierName;
 use crate::ports::statement::Value;
@@ -42,13 +45,15 @@ pub enum Rule {
     Name,
     /// A number from the first to the last of these.
     Between(i64, i64),
+    /// A time at which something is to be done.
+    Due,
     /// NULL.
     Null,
     /// Not an id of ours, for this reason.
     NoId(&'static str),
 }
 
-use Rule::{Between, Id, IdOrEmpty, Json, Name, NoId, Null, Word};
+use Rule::{Between, Due, Id, IdOrEmpty, Json, Name, NoId, Null, Word};
 
 /// Tables with rows only while something is under way.
 pub const EMPTY: &[&str] = &[
@@ -135,6 +140,7 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
         &[
             // The sweep adds them up.
             ("body_bytes", Between(0, BLOB_BYTES_MAX)),
+            ("due_at", Due),
             ("id", Id(&[DELIVERY])),
         ],
     ),
@@ -144,6 +150,7 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
     (
         "jobs_away",
         &[
+            ("due_at", Due),
             ("id", Id(&[JOB])),
             (
                 "kind",
@@ -203,11 +210,19 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
     ("snapshots", &[("content", Json), ("id", NoId("a hash"))]),
     // The operator's figures add up those of all workspaces.
     ("spending", &[("microusd", Between(0, SUM_MAX))]),
-    ("tools", &[("parameters", Json)]),
+    (
+        "tools",
+        &[
+            ("parameters", Json),
+            ("timeout_ms", Between(TOOL_TIMEOUT_MS_MIN as i64, TOOL_TIMEOUT_MS_MAX as i64)),
+        ],
+    ),
     ("webhooks", &[("events", Json)]),
     (
         "workspaces",
         &[
+            // Whose calls were archived the longest ago has the next turn.
+            ("archived_until", Between(0, INTEGER_MAX)),
             ("call_retention_days", Between(1, RETENTION_DAYS_MAX as i64)),
             ("calls_at_once", Between(1, CALLS_AT_ONCE_MAX as i64)),
             ("name", Name),
@@ -243,6 +258,8 @@ const BLOB_BYTES_MAX: i64 = 8 * 1024 * 1024;
 const CALL_MS_MAX: i64 = 366 * 24 * 3_600_000;
 /// 100,000 USD.
 const CALL_MICROUSD_MAX: i64 = 100_000_000_000;
+/// A year, so that it matters little which of two hosts has the wrong time.
+const DUE_IN_MS_MAX: i64 = 366 * 24 * 3_600_000;
 /// What calls cost or last in all.
 const SUM_MAX: i64 = 1_000_000_000_000_000;
 /// A week.
@@ -274,7 +291,7 @@ pub fn is_followed(table: &Table, column: &Column) -> bool {
 
 impl Page {
     /// Checks rows of a workspace from another host, in which nothing is under way. [`Page::insert`] checks the rest.
-    pub fn check(&self, table: &'static Table) -> Result<(), Wrong> {
+    pub fn check(&self, table: &'static Table, now_ms: i64) -> Result<(), Wrong> {
         if EMPTY.contains(&table.name) && !self.rows.is_empty() {
             return Err(Wrong { row: 1, column: None, what: "is of what is under way" });
         }
@@ -284,7 +301,7 @@ impl Page {
             let mut found = rules.iter().zip(row).filter_map(|((column, rule), value)| {
                 let what = match (value, rule) {
                     (Value::Null, _) if KNOWN.contains(&(table.name, column.name)) => Some("is missing"),
-                    (_, Some(rule)) => rule.problem(value),
+                    (_, Some(rule)) => rule.problem(value, now_ms),
                     _ => None,
                 };
                 what.map(|what| (column.name, what))
@@ -299,9 +316,10 @@ impl Page {
 }
 
 impl Rule {
-    fn problem(self, value: &Value) -> Option<&'static str> {
+    fn problem(self, value: &Value, now_ms: i64) -> Option<&'static str> {
         match (self, value) {
             (_, Value::Null) | (NoId(_), _) => None,
+            (Due, _) => Between(0, now_ms.saturating_add(DUE_IN_MS_MAX)).problem(value, now_ms),
             (IdOrEmpty(_), Value::Text(text)) if text.is_empty() => None,
             (Id(prefixes) | IdOrEmpty(prefixes), Value::Text(text) | Value::Asker(text)) => {
                 let ulid = text.split_once('_').filter(|(prefix, _)| prefixes.contains(prefix));
@@ -340,6 +358,8 @@ fn together(table: &Table, row: &[Value]) -> Option<(&'static str, &'static str)
 mod tests {
     use super::*;
     use crate::storage::moving::TABLES;
+
+    const NOW_MS: i64 = 1_767_225_600_000;
 
     fn rules() -> impl Iterator<Item = (&'static Table, &'static Column, Rule)> {
         TABLES.iter().flat_map(|table| {
@@ -533,6 +553,7 @@ mod tests {
                 Between(first, last) => {
                     vec![Value::Number(first as f64 - 1.0), Value::Number(last as f64 + 1.0)]
                 }
+                Due => vec![Value::Number(-1.0), Value::Number((NOW_MS + DUE_IN_MS_MAX) as f64 + 1.0)],
                 Null => vec![Value::Number(1.0)],
                 NoId(_) => Vec::new(),
             };
@@ -541,7 +562,7 @@ mod tests {
                     .carried()
                     .map(|one| if one.name == column.name { value.clone() } else { fitting(table, one) });
                 let page = Page { table: table.name.to_owned(), rows: vec![row.collect()], next: None };
-                let refused = page.check(table).unwrap_err();
+                let refused = page.check(table, NOW_MS).unwrap_err();
                 assert_eq!(refused.column, Some(column.name), "{}: {value:?}", table.name);
             }
         }
@@ -552,7 +573,7 @@ mod tests {
         for table in TABLES.iter().filter(|table| !EMPTY.contains(&table.name)) {
             let row: Vec<Value> = table.carried().map(|column| fitting(table, column)).collect();
             let page = Page { table: table.name.to_owned(), rows: vec![row], next: None };
-            assert_eq!(page.check(table), Ok(()), "{}", table.name);
+            assert_eq!(page.check(table, NOW_MS), Ok(()), "{}", table.name);
         }
     }
 
@@ -568,6 +589,7 @@ mod tests {
             }
             Some(Name) => Value::Text("Acme".to_owned()),
             Some(Between(first, _)) => Value::Number(first as f64),
+            Some(Due) => Value::Number((NOW_MS + DUE_IN_MS_MAX) as f64),
             _ if KNOWN.contains(&(table.name, column.name)) => Value::Number(1.0),
             Some(Null | NoId(_)) | None => Value::Null,
         }

@@ -2,7 +2,7 @@
 use serde_json::json;
 
 use crate::base::ids::WorkspaceId;
-use crate::base::limits::MOVE_PART_WORDS_MAX;
+use crate::base::limits::{CALL_TURNS_MAX, MOVE_PART_WORDS_MAX};
 use crate::ports::DatabaseError;
 use crate::ports::statement::{Statement, Value};
 use crate::services::Services;
@@ -13,8 +13,15 @@ use crate::storage::moves::declined::{Declined, Place};
 use crate::storage::moves::parts::WORDS;
 use crate::storage::moving::{NAMES_A_STRANGER, Page, Table};
 
+/// The times of the turns of a call, at most: five numbers for each turn.
+const TURNS_BYTES_MAX: usize = 512 * CALL_TURNS_MAX;
+
 /// The statements that write the pages, with their guards.
-pub(super) fn statements(workspace_id: &WorkspaceId, pages: &[Page]) -> Result<Vec<Statement>, Declined> {
+pub(super) fn statements(
+    workspace_id: &WorkspaceId,
+    pages: &[Page],
+    now_ms: i64,
+) -> Result<Vec<Statement>, Declined> {
     let words: usize = pages.iter().filter(|page| page.table == WORDS).map(|page| page.rows.len()).sum();
     if words > MOVE_PART_WORDS_MAX as usize {
         return Err(Declined::part(format!("it has the words of more than {MOVE_PART_WORDS_MAX} calls")));
@@ -34,10 +41,59 @@ pub(super) fn statements(workspace_id: &WorkspaceId, pages: &[Page]) -> Result<V
         let Some(table) = Table::named(&page.table) else {
             return Err(Declined::part(format!("page {n} is of no table with rows of workspaces")));
         };
-        page.check(table).map_err(|wrong| Declined::page(n, &wrong))?;
+        page.check(table, now_ms).map_err(|wrong| Declined::page(n, &wrong))?;
         batch.extend(page.insert(table, workspace_id).map_err(|wrong| Declined::page(n, &wrong))?);
     }
+    batch.extend(size_guards(workspace_id, pages));
     Ok(batch)
+}
+
+/// Fail the batch if a call or a delivery of it says that it has fewer bytes than it has: whoever reads many of them adds up what
+/// they say. Deliveries and events may come in either order.
+fn size_guards(workspace_id: &WorkspaceId, pages: &[Page]) -> Vec<Statement> {
+    const OF_A_DELIVERY: &str = "+d.workspace_id = :ws AND d.body_bytes < OCTET_LENGTH(e.body)";
+    let of_a_call = format!(
+        "+c.workspace_id = :ws AND (OCTET_LENGTH(t.content) > c.transcript_bytes
+           OR OCTET_LENGTH(t.turns) > {TURNS_BYTES_MAX} OR t.archive_bytes > c.transcript_bytes + {TURNS_BYTES_MAX})"
+    );
+    let guard = |(table, column, from, is_short): (&str, &str, &str, &str)| {
+        let named = texts(pages, table, column);
+        let statement = || {
+            sql!(
+                format!(
+                    "INSERT INTO batch_guard (room) SELECT 0 WHERE EXISTS (
+                       SELECT 1 FROM json_each(:named) AS named CROSS JOIN {from} WHERE {is_short})"
+                ),
+                named = json!(named).to_string()
+            )
+            .in_workspace(workspace_id)
+        };
+        (!named.is_empty()).then(statement)
+    };
+    [
+        (
+            "deliveries",
+            "id",
+            "deliveries AS d ON d.id = named.value CROSS JOIN events AS e ON e.id = d.event_id",
+            OF_A_DELIVERY,
+        ),
+        (
+            "events",
+            "id",
+            "events AS e ON e.id = named.value CROSS JOIN deliveries AS d ON d.event_id = e.id",
+            OF_A_DELIVERY,
+        ),
+        (
+            "call_transcripts",
+            "seq",
+            // As a page refers to a call.
+            "calls AS c ON c.id = json_extract(named.value, '$[0]') CROSS JOIN call_transcripts AS t ON t.seq = c.seq",
+            of_a_call.as_str(),
+        ),
+    ]
+    .into_iter()
+    .filter_map(guard)
+    .collect()
 }
 
 /// Why the database has refused these pages.
@@ -48,7 +104,8 @@ pub(super) async fn refused(
     error: DatabaseError,
 ) -> Fault {
     let DatabaseError::Constraint(sentence) = &error else { return error.into() };
-    let (is_stale, names_a_stranger) = (sentence.contains("stale"), sentence.contains(NAMES_A_STRANGER));
+    let [is_stale, names_a_stranger, is_short] =
+        ["stale", NAMES_A_STRANGER, "limit_reached"].map(|what| error.is_constraint(what));
     let taken = sentence.split_once("UNIQUE constraint failed: ").and_then(|(_, rest)| {
         let name = rest.split('.').next().unwrap_or_default();
         Table::named(name).map(|table| table.name)
@@ -60,6 +117,7 @@ pub(super) async fn refused(
             Ok(declined) => declined.into(),
             Err(fault) => fault,
         },
+        _ if is_short => Declined::part("a call or a delivery counts fewer bytes than it has").into(),
         Some("numbers") => match check_numbers(services, workspace_id, &numbers(pages)).await {
             Ok(()) => Declined::Exists("numbers").into(),
             Err(fault) => fault,
@@ -126,7 +184,7 @@ mod tests {
             let rows = (0..rows).map(|_| Vec::new()).collect();
             Page { table: table.to_owned(), rows, next: None }
         };
-        let refused = |pages: &[Page]| match statements(&WorkspaceId::from_stored("ws_1"), pages) {
+        let refused = |pages: &[Page]| match statements(&WorkspaceId::from_stored("ws_1"), pages, 0) {
             Err(Declined::WrongPart(_, what)) => what,
             other => panic!("{other:?}"),
         };
