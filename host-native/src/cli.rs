@@ -83,6 +83,11 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Runs the command line. The caller prints an error as one line on standard error.
 pub fn main() -> Result<(), Failure> {
+    // It may name what stands in a backup or a database that somebody else made, and a terminal would obey that.
+    work().map_err(|error| as_code::clean(&error.to_string()).into())
+}
+
+fn work() -> Result<(), Failure> {
     memory::use_small_pages();
     let arguments = Arguments::parse();
     if let Some(Command::AsCode(command)) = &arguments.command {

@@ -351,6 +351,47 @@ fn a_data_folder_is_no_place_for_its_backup() {
     }
 }
 
+#[test]
+fn a_backup_is_not_restored_while_it_is_made() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let (data, copy, target) = (at("data"), at("copy"), at("target"));
+    assert!(Server::start(&data, &[]).stop().success());
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    // As a backup locks it.
+    let held = fs::File::open(&copy).unwrap();
+    held.try_lock().unwrap();
+    let error = refused(&process::run(&target, &[], &["restore", text(&copy)]));
+    assert!(error.contains("is under way; wait for it") && !target.exists(), "{error}");
+    held.unlock().unwrap();
+    // As a restore does; another one may read it, too.
+    held.try_lock_shared().unwrap();
+    let error = refused(&process::run(&data, &[], &["backup", text(&copy)]));
+    assert!(error.contains("is under way; wait for it"), "{error}");
+    said(&process::run(&target, &[], &["restore", text(&copy)]));
+}
+
+#[test]
+fn a_backup_cannot_speak_to_the_terminal() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let (data, copy) = (at("data"), at("copy"));
+    assert!(Server::start(&data, &[]).stop().success());
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    let manifest = fs::read_to_string(copy.join("backup.json")).unwrap();
+    let changed = manifest.replace("\"made_at\": \"", "\"made_at\": \"\\u001b[2J");
+    assert_ne!(changed, manifest);
+    fs::write(copy.join("backup.json"), changed).unwrap();
+    let done = said(&process::run(&at("target"), &[], &["restore", text(&copy)]));
+    assert!(done.contains("It is as of \u{fffd}[2J"), "{done:?}");
+
+    let database = rusqlite::Connection::open(copy.join("sidetone.db")).unwrap();
+    database.execute("INSERT INTO migrations (name) VALUES ('\u{1b}[2J.sql')", []).unwrap();
+    drop(database);
+    let error = refused(&process::run(&at("other"), &[], &["restore", text(&copy)]));
+    assert!(error.contains("it has step \u{fffd}[2J.sql"), "{error:?}");
+}
+
 /// One that another user made would be taken for a full disk.
 #[test]
 fn a_command_makes_no_reserve() {

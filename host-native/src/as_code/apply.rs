@@ -1,5 +1,4 @@
 //! `sidetone apply`: makes a workspace as a folder says, and can be repeated after it broke off.
-use std::collections::HashMap;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use super::kind::{Kind, Verb, operation};
 use super::lock::Lock;
 use super::plan::{Deletion, Plan, Step, plan};
 use super::show::{self, Paint};
-use super::workspace::{REQUESTS_AT_ONCE, Row};
+use super::workspace::{Ids, REQUESTS_AT_ONCE, Row};
 use super::{CONFLICT, DONE, FAILED, Wishes, say};
 
 /// Times that something is created under a key whose resource was deleted since.
@@ -24,7 +23,8 @@ const KEYS_MAX: u32 = 20;
 /// What came of a step.
 enum Outcome {
     Done(Value),
-    Conflict(Vec<Difference>),
+    /// Of the resource with this id.
+    Conflict(String, Vec<Difference>),
     Failed(String),
 }
 
@@ -33,9 +33,6 @@ impl From<Failure> for Outcome {
         Self::Failed(failure.0)
     }
 }
-
-/// The ids of what files are.
-type Ids = HashMap<(Kind, String), String>;
 
 #[derive(Default)]
 struct Tally {
@@ -103,7 +100,7 @@ fn remember_the_same(folder: &Folder, plan: &Plan, lock: &mut Lock) -> Result<()
         if let Some(entry) = folder.of(*kind).get(stem)
             && !differ.contains(&(*kind, stem))
         {
-            lock.set_seen(*kind, stem, compare::seen(row, &entry.fields))?;
+            lock.set_seen(*kind, stem, compare::seen(*kind, row, &entry.fields, &plan.matched.ids))?;
         }
     }
     Ok(())
@@ -151,13 +148,13 @@ async fn carry_out(
                     plan.workspace.learn_name(&raw);
                     let id = raw["id"].as_str().unwrap_or_default().to_owned();
                     plan.matched.stems.insert(&id, stem);
-                    ids.insert((kind, stem.clone()), id);
+                    ids.insert(kind, stem, &id);
                     let mut row = plan.workspace.row(kind, raw, &plan.matched.stems);
                     let planned = plan.matched.of_files.get(&(kind, stem.clone()));
                     if let (Step::Update(sent), Some(planned)) = (step, planned) {
-                        forget_the_unsent(&mut row, sent, planned);
+                        forget_the_unsent(kind, &mut row, sent, planned);
                     }
-                    lock.set_seen(kind, stem, compare::seen(&row, &entry.fields))?;
+                    lock.set_seen(kind, stem, compare::seen(kind, &row, &entry.fields, &ids))?;
                     let is_new = *step == Step::Create;
                     if is_new {
                         tally.created += 1
@@ -169,8 +166,11 @@ async fn carry_out(
                         say(&written.drain(..).collect::<String>())?;
                     }
                 }
-                Outcome::Conflict(fields) => {
+                Outcome::Conflict(id, fields) => {
                     tally.conflicts += 1;
+                    // It may be new, and is there for what names it.
+                    plan.matched.stems.insert(&id, stem);
+                    ids.insert(kind, stem, &id);
                     let mut text = paint.red(&format!("{file} was changed by somebody else meanwhile"));
                     text.push('\n');
                     fields.iter().for_each(|one| text.push_str(&show::difference(kind, one, paint)));
@@ -200,16 +200,19 @@ async fn carry_out(
             delete(api, deletion, wishes.force, lock, tally, paint).await?;
         }
     }
-    tally.conflicts += plan.deletions.iter().filter(|deletion| deletion.is_conflict).count();
+    if wishes.prune {
+        tally.conflicts += plan.deletions.iter().filter(|deletion| deletion.is_conflict).count();
+    }
     Ok(())
 }
 
 /// What was not sent counts as it was compared: a change since is somebody else's, and is not known yet.
-fn forget_the_unsent(row: &mut Row, sent: &[Difference], planned: &Row) {
-    for (field, value) in &planned.fields {
-        let is_other = row.fields.get(field).is_some_and(|now| now != value);
+fn forget_the_unsent(kind: Kind, row: &mut Row, sent: &[Difference], planned: &Row) {
+    for field in planned.fields.keys() {
+        let now = row.kept(kind, field);
+        let is_other = now.is_some() && now != planned.kept(kind, field);
         if is_other && sent.iter().all(|one| one.field != *field) {
-            row.fields.insert(field.clone(), value.clone());
+            row.take(kind, field, planned);
             row.updated_at.clone_from(&planned.updated_at);
         }
     }
@@ -348,14 +351,29 @@ impl Writer<'_> {
             let Some(reference) = self.kind.reference(key) else { continue };
             let Some(set) = reference.set else { continue };
             let ids = self.ids_of(self.entry.fields.get(*key).unwrap_or(&Value::Null), reference.kind)?;
+            // One that is named twice counts once.
+            let mut once: Vec<String> = Vec::new();
+            for id in ids {
+                if !once.contains(&id) {
+                    once.push(id);
+                }
+            }
+            let ids = Value::from(once);
             let body = serde_json::json!({ (reference.field): ids });
             let id = raw["id"].as_str().unwrap_or_default().to_owned();
             let extras = Extras { body: Some(&body), revision: self.revision(&raw), key: None };
             let answer = self.api.call(operation(set), &id, extras).await?;
-            if answer.code() == "revision_conflict" {
-                return Ok(Outcome::Conflict(Vec::new()));
+            if answer.code() != "revision_conflict" {
+                raw = answer.success()?;
+                continue;
             }
-            raw = answer.success()?;
+            // A try whose answer was lost may have written it: then nothing else was written since.
+            let next = raw["revision"].as_i64().map(|revision| revision + 1);
+            let is_ours = |now: &Value| now[reference.field] == ids && now["revision"].as_i64() == next;
+            match fresh(self.api, self.kind, &id).await?.filter(is_ours) {
+                Some(now) => raw = now,
+                None => return Ok(Outcome::Conflict(id, Vec::new())),
+            }
         }
         Ok(Outcome::Done(raw))
     }
@@ -392,7 +410,7 @@ impl Writer<'_> {
 
     fn ids_of(&self, value: &Value, kind: Kind) -> Result<Vec<String>, Failure> {
         let id = |stem: &str| {
-            let id = self.ids.get(&(kind, stem.to_owned())).cloned();
+            let id = self.ids.get(kind, stem).map(str::to_owned);
             id.ok_or_else(|| Failure(format!("needs {}, which is not in the workspace", shown(kind, stem))))
         };
         names(value).into_iter().map(id).collect()
@@ -415,6 +433,6 @@ impl Writer<'_> {
                 changed: compare::Changed::There,
             })
         });
-        Ok(Outcome::Conflict(fields.collect()))
+        Ok(Outcome::Conflict(planned.id.clone(), fields.collect()))
     }
 }

@@ -3,7 +3,7 @@ use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::lock::Seen;
-use super::workspace::Row;
+use super::workspace::{Ids, Row};
 
 /// Who changed a field since the resource was last seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,27 +44,34 @@ impl Difference {
 }
 
 /// The fields that differ, in their order in files.
-pub fn differences(kind: Kind, file: &Map<String, Value>, row: &Row, seen: Option<&Seen>) -> Vec<Difference> {
+pub fn differences(
+    kind: Kind,
+    file: &Map<String, Value>,
+    row: &Row,
+    seen: Option<&Seen>,
+    ids: &Ids,
+) -> Vec<Difference> {
     let fields = kind.fields().iter().filter_map(|field| {
         let name = field.name.as_str();
         let there = row.fields.get(name)?;
         let here = file.get(name);
-        let changed = who(name, here, there, seen)?;
+        let as_seen = || seen.and_then(|seen| is_as_seen(kind, name, row, seen));
+        let changed = match here {
+            // The service chose; only a change of its choice is one.
+            None => (as_seen() == Some(false)).then_some(Changed::There),
+            Some(here) if is_same(kind, name, here, row) => None,
+            Some(here) => {
+                let as_written = seen.is_some_and(|seen| is_as_written(kind, name, here, seen, ids));
+                who(as_seen(), as_written)
+            }
+        }?;
         Some(Difference { field: name.to_owned(), there: there.clone(), here: here.cloned(), changed })
     });
     fields.collect()
 }
 
-fn who(field: &str, here: Option<&Value>, there: &Value, seen: Option<&Seen>) -> Option<Changed> {
-    let as_seen = seen.and_then(|seen| seen.is_as_seen(field, there));
-    let Some(here) = here else {
-        // The service chose; only a change of its choice is one.
-        return (as_seen == Some(false)).then_some(Changed::There);
-    };
-    if same(here, there) {
-        return None;
-    }
-    let as_written = seen.is_some_and(|seen| seen.is_as_written(field, here));
+/// Who changed a field that differs: whether the service still has what was seen, if anything was, and whether the file has.
+fn who(as_seen: Option<bool>, as_written: bool) -> Option<Changed> {
     match (as_seen, as_written) {
         (None, _) => Some(Changed::Unknown),
         // The service writes it in another way.
@@ -73,6 +80,29 @@ fn who(field: &str, here: Option<&Value>, there: &Value, seen: Option<&Seen>) ->
         (Some(false), true) => Some(Changed::There),
         (Some(false), false) => Some(Changed::Both),
     }
+}
+
+/// Whether the service still has what was seen of a field; `None` if nothing was.
+pub fn is_as_seen(kind: Kind, field: &str, row: &Row, seen: &Seen) -> Option<bool> {
+    let is = |there: Option<&Value>| there.and_then(|there| seen.is_as_seen(field, there));
+    match is(row.kept(kind, field)) {
+        Some(true) => Some(true),
+        // A lock of an earlier version has references by the names of files.
+        kept => is(row.fields.get(field)).or(kept),
+    }
+}
+
+/// Whether the file still has what it had of a field when the resource was last seen.
+pub fn is_as_written(kind: Kind, field: &str, here: &Value, seen: &Seen, ids: &Ids) -> bool {
+    // Likewise.
+    seen.is_as_written(field, &ids.in_field(kind, field, here)) || seen.is_as_written(field, here)
+}
+
+/// Whether a file has what its resource has. A simulation without a name of its own has one all the same, and a file may
+/// state that.
+fn is_same(kind: Kind, field: &str, here: &Value, row: &Row) -> bool {
+    let is = |there: Option<&Value>| there.is_some_and(|there| same(here, there));
+    is(row.fields.get(field)) || (kind.reference(field).is_none() && is(row.kept(kind, field)))
 }
 
 /// Whether two values mean the same: a file may have 1 where the service has 1.0.
@@ -94,10 +124,11 @@ fn same(here: &Value, there: &Value) -> bool {
 }
 
 /// What is now seen of a resource and its file.
-pub fn seen(row: &Row, file: &Map<String, Value>) -> Seen {
+pub fn seen(kind: Kind, row: &Row, file: &Map<String, Value>, ids: &Ids) -> Seen {
     let mut seen = Seen::new(&row.id, row.revision, &row.updated_at);
     for (field, value) in &row.fields {
-        seen.remember(field, value, file.get(field));
+        let here = file.get(field).map(|here| ids.in_field(kind, field, here));
+        seen.remember(field, row.kept(kind, field).unwrap_or(value), here.as_ref());
     }
     seen
 }

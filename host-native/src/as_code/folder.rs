@@ -1,7 +1,7 @@
 //! A folder of plain files: one for each resource, in a folder for each kind, named by their stems.
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -46,6 +46,7 @@ impl Folder {
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let mut problems = Vec::new();
         let mut files = BTreeMap::new();
+        check_folders(path, &mut problems)?;
         for kind in Kind::ALL {
             files.insert(kind, read_kind(path, kind, &mut problems)?);
         }
@@ -123,18 +124,46 @@ pub fn needs(kind: Kind, fields: &Map<String, Value>) -> Vec<(Kind, String)> {
     needs
 }
 
-fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<Files, Failure> {
-    let folder = path.join(kind.folder());
-    let mut files = Files::new();
-    let listed = match fs::read_dir(&folder) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(files),
-        Err(error) => return Err(Failure::new(format!("{}: {error}", folder.display()))),
+/// What is in a folder, in order; nothing is in one that does not exist.
+fn listed(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: io::Error| Failure(format!("{}: {error}", folder.display()));
+    let mut paths = match fs::read_dir(folder) {
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<Vec<PathBuf>>>()
+            .map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(failed(error)),
     };
-    for file in listed {
-        let path = file?.path();
+    paths.sort();
+    Ok(paths)
+}
+
+/// A folder whose name is nearly that of a kind's is a mistake: its files would not be read, and `apply --prune` would delete
+/// what they are.
+fn check_folders(path: &Path, problems: &mut Vec<String>) -> Result<(), Failure> {
+    for entry in listed(path)? {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') || Kind::of_folder(&name).is_some() || !entry.is_dir() {
+            continue;
+        }
+        let small = name.to_lowercase();
+        let is_meant = |folder: &&str| strsim::damerau_levenshtein(&small, folder) <= folder.len() / 5;
+        if let Some(folder) = Kind::ALL.into_iter().map(Kind::folder).find(is_meant) {
+            problems.push(format!(
+                "{name}/ is not read; is {folder}/ meant? Rename it, or move it elsewhere"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<Files, Failure> {
+    let mut files = Files::new();
+    for path in listed(&path.join(kind.folder()))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with('.') {
+        // What editors leave, and a `pull` that was killed.
+        if name.starts_with('.') || name.ends_with('~') || name.ends_with(".toml.new") {
             continue;
         }
         // What is here and is not read must not look as if it were.
@@ -144,6 +173,10 @@ fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<File
             continue;
         }
         if path.extension().is_none_or(|extension| extension != "toml") {
+            let folder = kind.folder();
+            problems.push(format!(
+                "{folder}/{name} is not read: names of files end in .toml; rename it, or move it elsewhere"
+            ));
             continue;
         }
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {

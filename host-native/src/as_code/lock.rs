@@ -2,8 +2,9 @@
 //!
 //! It is a line of JSON for each resource, so that what was done is kept even if the process dies: new lines are appended,
 //! the last one counts, and at the end the file is sorted. A workspace's id is the same under every URL of its server.
+//! Fields that name other resources are hashed with ids, as files are renamed.
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +68,25 @@ impl Seen {
 
     /// Whether the file still has what it had when the resource was last seen.
     pub fn is_as_written(&self, field: &str, file: &Value) -> bool {
-        self.fields.get(field).and_then(|both| both.rsplit('/').next()) == Some(hash(file).as_str())
+        self.written(field) == Some(hash(file).as_str())
+    }
+
+    /// The hash of what the file had then.
+    pub fn written(&self, field: &str) -> Option<&str> {
+        self.fields.get(field).and_then(|both| both.rsplit('/').next())
+    }
+}
+
+/// Keeps other commands out of a folder until the returned file is closed: two at once would lose one another's lines, and a
+/// later `apply` would write over what the lost ones had seen. The folder itself is locked, so nothing is left behind. Where
+/// folders cannot be locked, nobody is kept out.
+pub fn hold(folder: &Path) -> Result<Option<File>, Failure> {
+    let Ok(held) = File::open(folder) else { return Ok(None) };
+    match held.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(Failure(format!("another command works in {}; wait for it", folder.display())))
+        }
+        _ => Ok(Some(held)),
     }
 }
 
@@ -213,7 +232,7 @@ fn line((workspace, kind, stem): &(String, Kind, String), seen: Option<&Seen>) -
 }
 
 /// The order of an object's keys does not count.
-fn hash(value: &Value) -> String {
+pub fn hash(value: &Value) -> String {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
     let mut hash = sha256_hex(sorted.to_string().as_bytes());

@@ -1,7 +1,8 @@
 //! Assistants as code: a folder of plain files against any server, and its simulations in this process.
 //!
-//! [`folder`] reads the files, [`workspace`] what a server has and which file is which of it, [`lock`] what was last seen there.
-//! [`compare`] says who changed what since, [`plan`] what follows, and [`apply`] and [`pull`] do it. [`test`] needs no server.
+//! [`folder`] reads the files, [`workspace`] what a server has, [`lock`] what was last seen there; [`matching`] says which file
+//! is which resource, [`compare`] who changed what since, [`plan`] what follows, and [`apply`] and [`pull`] do it. [`test`]
+//! needs no server.
 mod api;
 mod apply;
 mod compare;
@@ -9,6 +10,7 @@ mod failure;
 mod folder;
 mod kind;
 mod lock;
+mod matching;
 mod plan;
 mod pull;
 mod show;
@@ -131,6 +133,8 @@ fn work(command: &Command) -> Result<u8, Failure> {
     match command {
         Command::Pull { wishes, .. } => runtime.block_on(pull::pull(&api, &target.folder, *wishes)),
         Command::Apply { wishes, yes, .. } => {
+            // Before the files are read: another command may write them.
+            let _held = lock::hold(&target.folder)?;
             let folder = existing(&target.folder)?;
             runtime.block_on(apply::apply(&api, &folder, *wishes, *yes))
         }
@@ -188,10 +192,8 @@ fn write_file(path: &Path, text: &str) -> Result<bool, Failure> {
     if let Ok(old) = fs::metadata(path) {
         file.set_permissions(old.permissions()).map_err(failed)?;
     }
-    // An empty lock file after a power cut would protect nothing.
-    if path.file_name() == Some(lock::NAME.as_ref()) {
-        file.sync_all().map_err(failed)?;
-    }
+    // After a power cut it must not be empty: the lock says that it was seen, and an empty lock would protect nothing.
+    file.sync_all().map_err(failed)?;
     drop(file);
     fs::rename(&new, path).map_err(failed)?;
     Ok(true)

@@ -1,15 +1,14 @@
 //! What has to be done so that a workspace is as a folder says.
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use super::api::Api;
 use super::compare::{self, Difference};
 use super::failure::Failure;
 use super::folder::{Folder, needs, shown};
 use super::kind::{Kind, operation};
 use super::lock::Lock;
-use super::workspace::{self, Matched, Row, Workspace};
+use super::matching::{Matched, matched};
+use super::workspace::{self, Row, Workspace};
 
 /// What is done with the resource of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +84,7 @@ impl Plan {
 pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock), Failure> {
     let workspace = Workspace::read(api).await?;
     let lock = Lock::read(&folder.path, &workspace.id)?;
-    let mut matched = workspace::matched(&workspace, folder, &lock)?;
+    let mut matched = matched(&workspace, folder, &lock)?;
     workspace::complete(api, &workspace, folder, &lock, &mut matched, false).await?;
     let mut steps = Vec::new();
     let mut same = 0;
@@ -103,7 +102,7 @@ pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock
                         kind.reference(&one.field).is_some_and(|reference| reference.set.is_some())
                             && one.there.as_array().is_some_and(Vec::is_empty)
                     };
-                    let all = compare::differences(kind, &entry.fields, row, seen);
+                    let all = compare::differences(kind, &entry.fields, row, seen, &matched.ids);
                     let open: Vec<Difference> = all.into_iter().filter(|one| one.here.is_some()).collect();
                     if open.is_empty() {
                         same += 1;
@@ -167,7 +166,7 @@ async fn hold_what_has_a_number(api: &Api, deletions: &mut [Deletion]) -> Result
 fn is_changed(kind: Kind, stem: &str, row: &Row, lock: &Lock) -> bool {
     let Some(seen) = lock.seen(kind, stem, &row.id) else { return true };
     let has_all = |field: &str| row.fields.contains_key(field);
-    let is_other = |(field, value): (&String, &Value)| seen.is_as_seen(field, value) == Some(false);
-    row.fields.iter().any(is_other)
+    let is_other = |field: &String| compare::is_as_seen(kind, field, row, seen) == Some(false);
+    row.fields.keys().any(is_other)
         || (kind.fields().iter().any(|field| !has_all(&field.name)) && seen.updated_at != row.updated_at)
 }

@@ -1,6 +1,6 @@
 //! `sidetone pull`: writes a workspace into a folder. Files that exist keep their names, their comments, and what was changed
 //! in them since they were last in step.
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -10,12 +10,14 @@ use toml_edit::DocumentMut;
 use super::api::Api;
 use super::compare::{self, Changed, Difference};
 use super::failure::Failure;
-use super::folder::{Folder, needs, parse, shown};
+use super::folder::{Entry, Folder, needs, parse, shown};
 use super::kind::{Field, Kind, stripped};
-use super::lock::{Lock, Seen};
+use super::lock::{self, Lock, Seen};
+use super::matching::{Matched, matched};
 use super::show::{self, Paint};
 use super::workspace::{self, Row, Workspace};
 use super::{CONFLICT, DONE, Wishes, say, toml, write_file};
+use crate::data;
 
 /// Characters of a file's stem.
 const STEM_CHARS_MAX: usize = 60;
@@ -31,24 +33,31 @@ struct Tally {
 /// Writes the folder. Returns the exit code.
 pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure> {
     fs::create_dir_all(path).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let _held = lock::hold(path)?;
     let folder = Folder::read(path)?;
     let workspace = Workspace::read(api).await?;
     if !workspace.is_whole() {
         return Err(Failure::new("the workspace changed while it was read; run it again"));
     }
     let mut lock = Lock::read(path, &workspace.id)?;
-    let mut matched = workspace::matched(&workspace, &folder, &lock)?;
+    let mut matched = matched(&workspace, &folder, &lock)?;
     let paint = Paint::of(&std::io::stdout());
     let mut tally = Tally::default();
 
     let without_file = name_new_files(&folder, wishes, &mut matched);
     workspace::complete(api, &workspace, &folder, &lock, &mut matched, true).await?;
     let mut needed: BTreeSet<(Kind, String)> = BTreeSet::new();
+    // All of it before the first is set: files may have taken one another's names.
+    let earlier: BTreeMap<&str, Seen> = matched
+        .of_files
+        .iter()
+        .filter_map(|((kind, stem), row)| Some((row.id.as_str(), lock.seen(*kind, stem, &row.id)?.clone())))
+        .collect();
     for ((kind, stem), row) in &matched.of_files {
         let Some(entry) = folder.of(*kind).get(stem) else { continue };
         let row = resolved(&matched, *kind, row);
-        let before = lock.seen(*kind, stem, &row.id).cloned();
-        let all = compare::differences(*kind, &entry.fields, &row, before.as_ref());
+        let before = earlier.get(row.id.as_str());
+        let all = compare::differences(*kind, &entry.fields, &row, before, &matched.ids);
         let conflicts: Vec<&Difference> =
             all.iter().filter(|one| matches!(one.changed, Changed::Both | Changed::Unknown)).collect();
         if !conflicts.is_empty() && !wishes.force {
@@ -62,9 +71,9 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
         let written = if all.iter().all(is_kept) {
             tally.same += usize::from(conflicts.is_empty());
             entry.fields.clone()
-        } else if fs::read_to_string(&entry.path).ok().as_ref() != Some(&entry.text) {
+        } else if let Some(obstacle) = obstacle(entry) {
             tally.conflicts += 1;
-            let line = format!("! {}  was edited meanwhile; run `sidetone pull` again", shown(*kind, stem));
+            let line = format!("! {}  {obstacle}", shown(*kind, stem));
             say(&format!("{}\n", paint.red(&line)))?;
             needed.extend(needs(*kind, &entry.fields));
             continue;
@@ -76,14 +85,14 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
                     write_field(&mut document, field, &one.there);
                 }
             }
-            finish_file(*kind, stem, &entry.path, &document, &row, &mut tally)?
+            finish_file(*kind, stem, &entry.path, &document, Some(&entry.text), &row, &mut tally)?
         };
-        let mut seen = compare::seen(&row, &written);
+        let mut seen = compare::seen(*kind, &row, &written, &matched.ids);
         // What was changed here stays a change that is not applied yet.
         for one in all.iter().filter(|one| is_kept(one)) {
             match one.changed {
                 Changed::Unknown => seen.leave_open(&one.field),
-                _ => seen.keep(&one.field, before.as_ref()),
+                _ => seen.keep(&one.field, before),
             }
         }
         lock.set_seen(*kind, stem, seen)?;
@@ -118,7 +127,8 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
     // What refers to others comes first.
     for (kind, stem) in gone {
         let is_needed = needed.contains(&(kind, stem.clone()));
-        let stays = remove(&folder, (kind, &stem), wishes, is_needed, &mut lock, &mut tally)?;
+        let file = (kind, stem.as_str());
+        let stays = remove(&folder, &matched, file, wishes, is_needed, &mut lock, &mut tally)?;
         if stays && let Some(entry) = folder.of(kind).get(&stem) {
             needed.extend(needs(kind, &entry.fields));
         }
@@ -135,6 +145,9 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
             ))?;
         }
     }
+    if tally.written + tally.deleted > 0 {
+        sync_folders(&folder);
+    }
     lock.finish()?;
     say(&format!(
         "{} written, {} deleted, {} the same, {} in conflict.\n",
@@ -144,11 +157,7 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
 }
 
 /// Gives files to what has none: to what is new, and with `force` to what was deleted here.
-fn name_new_files(
-    folder: &Folder,
-    wishes: Wishes,
-    matched: &mut workspace::Matched,
-) -> Vec<(Kind, String, String)> {
+fn name_new_files(folder: &Folder, wishes: Wishes, matched: &mut Matched) -> Vec<(Kind, String, String)> {
     let mut named = Vec::new();
     for kind in Kind::ALL {
         let mut taken: BTreeSet<String> = folder.of(kind).keys().map(|stem| stem.to_lowercase()).collect();
@@ -177,6 +186,7 @@ fn name_new_files(
                 .unwrap_or(stem);
             taken.insert(stem.to_lowercase());
             matched.stems.insert(&row.id, &stem);
+            matched.ids.insert(kind, &stem, &row.id);
             named.push((kind, stem, row.id.clone()));
         }
     }
@@ -257,7 +267,7 @@ fn stated(old: &Value, full: &Value, brief: Value) -> Value {
 /// Writes the file of a resource that has none; returns the fields that it decides.
 fn write_new(
     folder: &Folder,
-    matched: &workspace::Matched,
+    matched: &Matched,
     (kind, stem, row): (Kind, &str, &Row),
     lock: &mut Lock,
     tally: &mut Tally,
@@ -274,21 +284,49 @@ fn write_new(
         let file = shown(kind, stem);
         return Err(Failure(format!("{file} was made meanwhile; run `sidetone pull` again")));
     }
-    let written = finish_file(kind, stem, &path, &document, &row, tally)?;
-    lock.set_seen(kind, stem, compare::seen(&row, &written))?;
+    let written = finish_file(kind, stem, &path, &document, None, &row, tally)?;
+    lock.set_seen(kind, stem, compare::seen(kind, &row, &written, &matched.ids))?;
     Ok(written)
 }
 
-/// Writes a file, if its bytes change; returns the fields that it decides now.
+/// Why a file is not written, and what to do.
+fn obstacle(entry: &Entry) -> Option<&'static str> {
+    if entry.path.is_symlink() {
+        // A copy in its place would be another file, and what it links to may be of somebody else.
+        return Some("is a link, and stays one: put the file itself there, then run `sidetone pull` again");
+    }
+    let is_as_read = fs::read_to_string(&entry.path).ok().as_ref() == Some(&entry.text);
+    (!is_as_read).then_some("was edited meanwhile; run `sidetone pull` again")
+}
+
+/// What was written and deleted is durable before the lock says that it was seen. Not every file system can do that to a
+/// folder, which is no reason to fail.
+fn sync_folders(folder: &Folder) {
+    for kind in Kind::ALL {
+        let _ = data::sync_folder(&folder.path_of(kind, "any"));
+    }
+    let _ = data::sync_folder(&folder.path.join(lock::NAME));
+}
+
+/// Whether the lines of a text end as on Windows.
+fn is_of_windows(text: &str) -> bool {
+    2 * text.matches("\r\n").count() > text.matches('\n').count()
+}
+
+/// Writes a file, if its bytes change; returns the fields that it decides now. Its lines end as they did `before`.
 fn finish_file(
     kind: Kind,
     stem: &str,
     path: &Path,
     document: &DocumentMut,
+    before: Option<&str>,
     row: &Row,
     tally: &mut Tally,
 ) -> Result<Map<String, Value>, Failure> {
-    let text = document.to_string();
+    let mut text = document.to_string();
+    if before.is_some_and(is_of_windows) {
+        text = text.replace('\n', "\r\n");
+    }
     let file = shown(kind, stem);
     let entry = parse(path, kind, &text).map_err(|problems| {
         Failure(format!("{file}: {} cannot be written: {}", row.title(), problems.join("; ")))
@@ -303,14 +341,14 @@ fn finish_file(
 }
 
 /// The row with the stems that are known by now.
-fn resolved(matched: &workspace::Matched, kind: Kind, row: &Row) -> Row {
+fn resolved(matched: &Matched, kind: Kind, row: &Row) -> Row {
     let mut row = row.clone();
     row.resolve(kind, &matched.stems);
     row
 }
 
 /// Files whose resource was deleted there.
-fn gone(folder: &Folder, lock: &Lock, matched: &workspace::Matched) -> Vec<(Kind, String)> {
+fn gone(folder: &Folder, lock: &Lock, matched: &Matched) -> Vec<(Kind, String)> {
     let mut gone: Vec<(Kind, String)> = matched.deleted.iter().cloned().collect();
     // The lock may still know what has neither a file nor a resource.
     for kind in Kind::ALL {
@@ -328,6 +366,7 @@ fn gone(folder: &Folder, lock: &Lock, matched: &workspace::Matched) -> Vec<(Kind
 /// Removes a file whose resource was deleted there. Returns whether it stays.
 fn remove(
     folder: &Folder,
+    matched: &Matched,
     (kind, stem): (Kind, &str),
     wishes: Wishes,
     is_needed: bool,
@@ -339,12 +378,13 @@ fn remove(
         lock.set(kind, stem, None)?;
         return Ok(false);
     };
-    let seen = lock.get(kind, stem);
     let is_unchanged = fs::read_to_string(&entry.path).ok().as_ref() == Some(&entry.text)
-        && entry
-            .fields
-            .iter()
-            .all(|(field, value)| seen.is_some_and(|seen| seen.is_as_written(field, value)));
+        && lock.get(kind, stem).is_some_and(|seen| {
+            let is_as_written = |(field, value): (&String, &Value)| {
+                compare::is_as_written(kind, field, value, seen, &matched.ids)
+            };
+            entry.fields.iter().all(is_as_written)
+        });
     match (wishes.prune, is_unchanged || wishes.force) {
         (true, _) if is_needed => {
             tally.conflicts += 1;

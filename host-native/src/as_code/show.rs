@@ -110,7 +110,7 @@ pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
         };
         let line = match (deletion.is_conflict, prune) {
             (true, _) => format!(
-                "! {file}  has no file, and somebody else changed it or uses it; `sidetone apply --force` deletes it, \
+                "! {file}  has no file, and somebody else changed it or uses it; `sidetone apply --prune --force` deletes it, \
                  `sidetone pull --force` writes the file"
             ),
             (false, true) => format!("- {file}  is deleted{with}"),
@@ -137,7 +137,8 @@ pub fn summary(plan: &Plan, prune: bool) -> String {
         "Plan: {created} to create, {changed} to change, {deleted} to delete; {} are the same.",
         plan.same
     );
-    let held = conflicts + plan.deletions.len() - free;
+    // Without --prune, nobody asked for them.
+    let held = conflicts + if prune { plan.deletions.len() - free } else { 0 };
     if held > 0 {
         let verb = if held == 1 { "was" } else { "were" };
         let _ = write!(text, " {held} {verb} changed by somebody else: left alone.");

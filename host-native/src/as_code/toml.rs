@@ -50,11 +50,12 @@ pub fn field_to_json(item: &Item, schema: &Value) -> Result<Value, String> {
     }
 }
 
-/// Sets a field of a file, if it differs. What did not change in it stays to the byte.
+/// Sets a field of a file, if it differs. What did not change in it stays to the byte. JSON in a text stays that.
 pub fn set_field(table: &mut Table, name: &str, value: &Value) {
+    let is_in_a_text = (value.is_object() || value.is_array()) && table.get(name).is_some_and(Item::is_str);
     // TOML has no null, and its integers have 63 bits.
     let text;
-    let value = if is_toml(value) {
+    let value = if is_toml(value) && !is_in_a_text {
         value
     } else {
         text = Value::String(serde_json::to_string_pretty(value).unwrap_or_default());

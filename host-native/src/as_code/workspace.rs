@@ -1,4 +1,4 @@
-//! What a workspace has, and which file is which of its resources.
+//! What a workspace has.
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures_util::future::try_join_all;
@@ -6,14 +6,27 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Map, Value};
 
 use super::api::{Api, Extras};
-use super::compare;
 use super::failure::Failure;
-use super::folder::{Folder, names, shown};
+use super::folder::{Folder, names};
 use super::kind::{Kind, Verb, filled, operation};
 use super::lock::{Lock, Seen};
+use super::matching::Matched;
 
 /// Requests at once.
 pub const REQUESTS_AT_ONCE: usize = 8;
+/// What stands between the names of persona and scenario in the name of a simulation that has none of its own.
+const JOINED: &str = " × ";
+
+/// How sure it is that a simulation has no name of its own, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unnamed {
+    /// It is called by the names of its persona and its scenario.
+    Surely,
+    /// By one of them: the other one may have been renamed since.
+    Probably,
+    /// By two names, which these may have had.
+    Perhaps,
+}
 
 /// A resource as a service has it.
 #[derive(Debug, Clone)]
@@ -26,6 +39,8 @@ pub struct Row {
     pub updated_at: String,
     /// Its fields, with references as the stems of files; those without a file as ids.
     pub fields: Map<String, Value>,
+    /// Of a simulation: whether it may have no name of its own.
+    pub unnamed: Option<Unnamed>,
     /// The fields as the service names and fills them.
     raw: Value,
 }
@@ -34,6 +49,27 @@ impl Row {
     /// Its name.
     pub fn name(&self) -> &str {
         self.raw["name"].as_str().unwrap_or_default()
+    }
+
+    /// What the service keeps of a field, whatever files and others are called now: ids, and the name that a simulation has.
+    pub fn kept(&self, kind: Kind, field: &str) -> Option<&Value> {
+        match kept_as(kind, field) {
+            Some(name) => self.raw.get(name),
+            None => self.fields.get(field),
+        }
+    }
+
+    /// Has what `earlier` had of a field.
+    pub fn take(&mut self, kind: Kind, field: &str, earlier: &Self) {
+        if let Some(value) = earlier.fields.get(field) {
+            self.fields.insert(field.to_owned(), value.clone());
+        }
+        if let Some(name) = kept_as(kind, field)
+            && let Some(value) = earlier.raw.get(name)
+            && let Some(raw) = self.raw.as_object_mut()
+        {
+            raw.insert(name.to_owned(), value.clone());
+        }
     }
 
     /// Names what it refers to by the stems that are known by now.
@@ -47,10 +83,15 @@ impl Row {
         }
     }
 
-    /// A simulation that had no name of its own has none as long as it does not change, whoever else is renamed.
-    fn keep_default_name(&mut self, seen: &Seen) {
+    /// It has no name of its own: its file says so.
+    pub fn leave_unnamed(&mut self) {
+        self.fields.insert("name".to_owned(), Value::Null);
+    }
+
+    /// In a lock of an earlier version, a simulation without a name of its own has none: so it stays until it changes.
+    pub fn keep_default_name(&mut self, seen: &Seen) {
         if seen.updated_at == self.updated_at && seen.is_as_seen("name", &Value::Null) == Some(true) {
-            self.fields.insert("name".to_owned(), Value::Null);
+            self.leave_unnamed();
         }
     }
 
@@ -73,6 +114,41 @@ impl Stems {
     /// A resource has a file.
     pub fn insert(&mut self, id: &str, stem: &str) {
         self.0.insert(id.to_owned(), stem.to_owned());
+    }
+}
+
+/// The ids of what files are.
+#[derive(Debug, Default, Clone)]
+pub struct Ids(HashMap<(Kind, String), String>);
+
+impl Ids {
+    /// The id of what a file is.
+    pub fn get(&self, kind: Kind, stem: &str) -> Option<&str> {
+        self.0.get(&(kind, stem.to_owned())).map(String::as_str)
+    }
+
+    /// A file is this resource.
+    pub fn insert(&mut self, kind: Kind, stem: &str, id: &str) {
+        self.0.insert((kind, stem.to_owned()), id.to_owned());
+    }
+
+    /// What a file has in a field, with ids in place of the names of files, which change.
+    pub fn in_field(&self, kind: Kind, field: &str, value: &Value) -> Value {
+        let Some(reference) = kind.reference(field) else { return value.clone() };
+        let id_of = |name: &Value| match name.as_str().and_then(|stem| self.get(reference.kind, stem)) {
+            Some(id) => Value::String(id.to_owned()),
+            None => name.clone(),
+        };
+        match value {
+            Value::Array(names) => Value::Array(names.iter().map(id_of).collect()),
+            name => id_of(name),
+        }
+    }
+}
+
+impl FromIterator<((Kind, String), String)> for Ids {
+    fn from_iter<I: IntoIterator<Item = ((Kind, String), String)>>(all: I) -> Self {
+        Self(all.into_iter().collect())
     }
 }
 
@@ -133,24 +209,27 @@ impl Workspace {
             };
             fields.insert(field.name.clone(), value);
         }
-        if kind == Kind::Simulation && self.has_default_name(&raw) {
+        let unnamed = (kind == Kind::Simulation).then(|| self.unnamed(&raw)).flatten();
+        if unnamed == Some(Unnamed::Surely) {
             fields.insert("name".to_owned(), Value::Null);
         }
         let text = |name: &str| raw[name].as_str().unwrap_or_default().to_owned();
         let revision = kind.has_revisions().then(|| raw["revision"].as_i64()).flatten();
-        Row { id: text("id"), revision, updated_at: text("updated_at"), fields, raw }
+        Row { id: text("id"), revision, updated_at: text("updated_at"), fields, unnamed, raw }
     }
 
-    /// The name that a simulation has without one of its own.
-    fn has_default_name(&self, raw: &Value) -> bool {
-        let name_of = |field: &str| raw[field].as_str().and_then(|id| self.names.get(id));
-        match (name_of("persona_id"), name_of("scenario_id")) {
-            // Either may have been renamed since: the name was made of those of then.
-            (Some(persona), Some(scenario)) => raw["name"].as_str().is_some_and(|name| {
-                name.strip_prefix(persona.as_str()).is_some_and(|rest| rest.starts_with(" × "))
-                    || name.strip_suffix(scenario.as_str()).is_some_and(|rest| rest.ends_with(" × "))
-            }),
-            _ => false,
+    /// Whether a simulation may have no name of its own. Its name was made of those of persona and scenario of then.
+    fn unnamed(&self, raw: &Value) -> Option<Unnamed> {
+        let name = raw["name"].as_str()?;
+        let name_of = |field: &str| raw[field].as_str().and_then(|id| self.names.get(id)).map(String::as_str);
+        let (persona, scenario) = (name_of("persona_id")?, name_of("scenario_id")?);
+        let rest = name.strip_prefix(persona).and_then(|rest| rest.strip_prefix(JOINED));
+        let ends = name.strip_suffix(scenario).is_some_and(|rest| rest.ends_with(JOINED));
+        match rest {
+            Some(rest) if rest == scenario => Some(Unnamed::Surely),
+            Some(_) => Some(Unnamed::Probably),
+            None if ends => Some(Unnamed::Probably),
+            None => name.contains(JOINED).then_some(Unnamed::Perhaps),
         }
     }
 
@@ -162,131 +241,19 @@ impl Workspace {
     }
 }
 
+/// The field of the service that keeps what a file has under another name, or in other words.
+fn kept_as(kind: Kind, field: &str) -> Option<&'static str> {
+    match kind.reference(field) {
+        Some(reference) => Some(reference.field),
+        None => (kind == Kind::Simulation && field == "name").then_some("name"),
+    }
+}
+
 fn named(id: &Value, stems: &Stems) -> Value {
     match id.as_str().and_then(|id| stems.get(id)) {
         Some(stem) => Value::String(stem.to_owned()),
         None => id.clone(),
     }
-}
-
-/// Which resource a file is.
-#[derive(Debug, Default)]
-pub struct Matched {
-    /// The resources of files, by kind and stem.
-    pub of_files: BTreeMap<(Kind, String), Row>,
-    /// Resources without a file, with the stem of the file that the lock knows.
-    pub without_file: Vec<(Kind, Option<String>, Row)>,
-    /// Files whose resource was deleted since it was seen.
-    pub deleted: HashSet<(Kind, String)>,
-    /// The stems of all that have a file, or had one.
-    pub stems: Stems,
-}
-
-/// Finds the resource of each file: the one that the lock knows, else the only one of its name.
-pub fn matched(workspace: &Workspace, folder: &Folder, lock: &Lock) -> Result<Matched, Failure> {
-    let mut matched = Matched::default();
-    for kind in Kind::ALL {
-        let mut rows: BTreeMap<String, Row> =
-            workspace.rows(kind, &matched.stems).into_iter().map(|row| (row.id.clone(), row)).collect();
-        let mut found = Vec::new();
-        let mut unknown = Vec::new();
-        for stem in folder.of(kind).keys() {
-            let Some(seen) = lock.get(kind, stem) else {
-                unknown.push(stem);
-                continue;
-            };
-            match rows.remove(&seen.id) {
-                Some(mut row) => {
-                    row.keep_default_name(seen);
-                    found.push((stem, row));
-                }
-                // Somebody may have made it again.
-                None => unknown.push(stem),
-            }
-        }
-        // A file that was renamed is found by its name, too.
-        let mut by_name: HashMap<String, Vec<String>> = HashMap::new();
-        for row in rows.values() {
-            by_name.entry(identity(kind, &row.fields)).or_default().push(row.id.clone());
-        }
-        let mut wanted: BTreeMap<String, Vec<&String>> = BTreeMap::new();
-        for stem in unknown {
-            let fields = folder.of(kind).get(stem).map(|entry| &entry.fields);
-            wanted
-                .entry(fields.map(|fields| identity(kind, fields)).unwrap_or_default())
-                .or_default()
-                .push(stem);
-        }
-        for (name, files) in &wanted {
-            match (by_name.get(name).map_or(&[][..], Vec::as_slice), files.as_slice()) {
-                ([], files) => {
-                    let known = files.iter().filter(|stem| lock.get(kind, stem).is_some());
-                    matched.deleted.extend(known.map(|stem| (kind, (*stem).clone())));
-                }
-                ([id], [stem]) => {
-                    if let Some(row) = rows.remove(id) {
-                        found.push((*stem, row));
-                    }
-                }
-                // An `apply` that broke off made some of them: those are as their files say.
-                (ids, files) => {
-                    let mut free = files.to_vec();
-                    for id in ids {
-                        let is_of = |stem: &&String| {
-                            let both = folder.of(kind).get(stem.as_str()).zip(rows.get(id));
-                            both.is_some_and(|(entry, row)| is_made_of(kind, &entry.fields, row))
-                        };
-                        let Some(place) = free.iter().position(is_of) else {
-                            return Err(ambiguous(kind, ids, files));
-                        };
-                        let stem = free.remove(place);
-                        found.extend(rows.remove(id).map(|row| (stem, row)));
-                    }
-                }
-            }
-        }
-        for (stem, row) in found {
-            matched.stems.insert(&row.id, stem);
-            matched.of_files.insert((kind, stem.clone()), row);
-        }
-        let known: HashMap<String, String> =
-            lock.stems(kind).map(|(stem, seen)| (seen.id.clone(), stem.to_owned())).collect();
-        for (id, row) in rows {
-            let stem = known.get(&id).cloned();
-            if let Some(stem) = &stem {
-                matched.stems.insert(&id, stem);
-            }
-            matched.without_file.push((kind, stem, row));
-        }
-    }
-    Ok(matched)
-}
-
-/// Whether it has all that the file says, but perhaps not yet what is attached.
-fn is_made_of(kind: Kind, fields: &Map<String, Value>, row: &Row) -> bool {
-    let is_list = |name: &str| kind.reference(name).is_some_and(|reference| reference.set.is_some());
-    compare::differences(kind, fields, row, None).iter().all(|one| is_list(&one.field))
-}
-
-/// By what a resource is known that no lock has: its name, and for a simulation what it joins.
-fn identity(kind: Kind, fields: &Map<String, Value>) -> String {
-    let name = fields.get("name").unwrap_or(&Value::Null);
-    let joined = kind.references().iter().filter(|reference| reference.set.is_none());
-    let joined: Vec<&Value> = joined.filter_map(|reference| fields.get(reference.key)).collect();
-    serde_json::json!([name, joined]).to_string()
-}
-
-fn ambiguous(kind: Kind, ids: &[String], files: &[&String]) -> Failure {
-    let noun = kind.noun();
-    let files: Vec<String> = files.iter().map(|stem| shown(kind, stem)).collect();
-    Failure(format!(
-        "it is not clear which {noun} is which: of the same name there are {} in the workspace ({}) and {} in the folder \
-         ({}). Give each a name of its own.",
-        ids.len(),
-        ids.join(", "),
-        files.len(),
-        files.join(", ")
-    ))
 }
 
 /// Reads what lists leave out, where it may differ from the files; `all` of it also for resources without a file.

@@ -80,8 +80,8 @@ pub(super) fn write(target: &Path, content: &mut dyn io::Read) -> io::Result<u64
 pub(super) fn sync_names(folder: &Path) -> io::Result<()> {
     let mut folders = vec![folder.to_owned()];
     while let Some(inner) = folders.pop() {
-        // `sync_folder` syncs the parent of a path.
-        data::sync_folder(&inner.join("."))?;
+        // `sync_folder` syncs the parent of a path, and that of `inner/.` is the parent of `inner`.
+        data::sync_folder(&inner.join("any"))?;
         for entry in fs::read_dir(&inner)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {

@@ -102,11 +102,25 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
 /// Two backups at once would take each other's files. The folder itself is locked, so no file is left behind.
 fn lock(target: &Path) -> Result<fs::File, Failure> {
     let folder = fs::File::open(target)?;
-    match folder.try_lock() {
+    refuse_if_taken(folder.try_lock(), target)?;
+    Ok(folder)
+}
+
+/// Keeps a backup from changing the folder that is restored. One that cannot be locked is read all the same: no backup
+/// locks it either.
+pub(super) fn lock_shared(source: &Path) -> Result<Option<fs::File>, Failure> {
+    let Ok(folder) = fs::File::open(source) else { return Ok(None) };
+    refuse_if_taken(folder.try_lock_shared(), source)?;
+    Ok(Some(folder))
+}
+
+fn refuse_if_taken(locked: Result<(), fs::TryLockError>, folder: &Path) -> Result<(), Failure> {
+    match locked {
         Err(fs::TryLockError::WouldBlock) => {
-            Err(format!("another backup into {} is under way; wait for it", target.display()).into())
+            let folder = folder.display();
+            Err(format!("a backup into {folder} or a restore from it is under way; wait for it").into())
         }
-        _ => Ok(folder),
+        _ => Ok(()),
     }
 }
 

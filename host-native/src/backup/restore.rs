@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::verify::verify;
-use super::{DATABASE, Failure, Form, MANIFEST, Manifest, RECORDINGS, SECRET, archive};
+use super::{DATABASE, Failure, Form, MANIFEST, Manifest, RECORDINGS, SECRET, archive, folder};
 use crate::data;
 
 /// Restores `source` as the data folder `target`, which must not exist or be empty. `has_secret`: SIDETONE_SECRET is set.
@@ -68,6 +68,10 @@ fn restore_into(
     secret: Option<&str>,
     say: &mut dyn FnMut(&str),
 ) -> Result<String, Failure> {
+    let _lock = match Form::of(source) {
+        Form::Folder => folder::lock_shared(source)?,
+        Form::Database | Form::Archive => None,
+    };
     let mut log = match Form::of(source) {
         Form::Folder => source.join(DATABASE),
         Form::Database | Form::Archive => source.to_owned(),

@@ -186,6 +186,23 @@ fn only_prune_deletes_and_only_what_was_seen() {
 }
 
 #[test]
+fn a_deletion_that_nobody_asked_for_is_no_conflict() {
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/simulations/personas");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"system_prompt": "You are new."})));
+    for file in ["simulations/saturday.toml", "simulations/booking.toml", "personas/polite-caller.toml"] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let said = desk.run(&["apply", "folder"]).expect(0);
+    assert!(said.contains("`sidetone apply --prune --force` deletes it"), "{said}");
+    assert!(!said.contains("left alone") && said.contains("0 changed by somebody else"), "{said}");
+    let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
+    assert!(said.contains("2 deleted, 1 changed by somebody else"), "{said}");
+    desk.run(&["apply", "folder", "--prune", "--force"]).expect(0);
+    assert_eq!(desk.client().expect(200, "GET", "/simulations/personas", None), json!([]));
+}
+
+#[test]
 fn what_somebody_else_made_does_not_go_with_what_it_needs() {
     let desk = Desk::applied();
     let list = |path: &str| desk.client().expect(200, "GET", path, None);

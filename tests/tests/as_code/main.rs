@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test")]
 mod applying;
 mod large;
+mod matching;
 mod meanwhile;
 mod pulling;
 mod support;

@@ -166,3 +166,61 @@ fn a_file_that_is_edited_during_a_pull_is_left_alone() {
     let text = desk.text(PERSONA);
     assert!(text.contains("Their caller") && text.contains("new."), "{text}");
 }
+
+#[test]
+fn two_commands_in_a_folder_wait_for_one_another() {
+    let desk = Desk::applied();
+    desk.edit(PERSONA, "polite.", "new.");
+    let (mut pull, mut diff) = (desk.command(&["pull", "folder"]), desk.command(&["diff", "folder"]));
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let told = said.clone();
+    let run = move || {
+        for command in [&mut pull, &mut diff] {
+            told.lock().expect("no panic").push(command.output().expect("it runs"));
+        }
+    };
+    let url = proxy(desk.server().address(), "PATCH ", Box::new(run));
+    desk.run(&["apply", "folder", "--url", &url]).expect(0);
+    let said = said.lock().expect("no panic");
+    let codes: Vec<Option<i32>> = said.iter().map(|output| output.status.code()).collect();
+    assert_eq!(codes, [Some(2), Some(1)], "a diff writes nothing");
+    let refused = String::from_utf8_lossy(&said[0].stderr).into_owned();
+    assert!(refused.contains("another command works in folder; wait for it"), "{refused}");
+    desk.run(&["pull", "folder"]).expect(0);
+}
+
+/// As if a first try had been written and its answer lost: the next one has an old revision.
+#[test]
+fn a_list_whose_answer_was_lost_is_ours() {
+    let desk = Desk::new();
+    let mut client = desk.client();
+    let write = move || {
+        let mut id_of = |list: &str| {
+            let all = client.expect(200, "GET", list, None);
+            all[0]["id"].as_str().expect("an id").to_owned()
+        };
+        let (assistant, tool) = (id_of("/assistants"), id_of("/tools"));
+        let path = format!("/assistants/{assistant}/tools");
+        client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));
+    };
+    let url = proxy(desk.server().address(), "PUT /assistants/", Box::new(write));
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(0);
+    assert!(said.contains("8 created, 0 changed"), "{said}");
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn an_assistant_that_changes_before_it_has_its_tools_is_there_for_its_simulations() {
+    let desk = Desk::new();
+    let mut client = desk.client();
+    let write = move || {
+        let all = client.expect(200, "GET", "/assistants", None);
+        let path = format!("/assistants/{}", all[0]["id"].as_str().expect("an id"));
+        client.expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
+    };
+    let url = proxy(desk.server().address(), "PUT /assistants/", Box::new(write));
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(1);
+    assert!(said.contains("7 created") && said.contains("1 changed by somebody else, 0 failed"), "{said}");
+    desk.run(&["apply", "folder"]).expect(1);
+    assert_eq!(desk.only("/assistants")["first_message"], "Moin.");
+}

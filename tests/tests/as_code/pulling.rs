@@ -143,6 +143,52 @@ fn lines_may_end_as_on_windows() {
         let text = desk.only(list).to_string();
         assert!(!text.contains("\\r"), "{text}");
     }
+    // They stay so where a pull changes something.
+    let path = desk.path_of_only("/assistants");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
+    desk.run(&["pull", "folder"]).expect(0);
+    let file = "assistants/front-desk.toml";
+    let expected = before[file].replace("Lakeside Dental, good morning.", "Moin.");
+    assert_eq!(desk.text(file), expected);
+}
+
+#[test]
+fn a_pasted_schema_stays_a_text() {
+    let desk = Desk::new();
+    let file = "tools/book_appointment.toml";
+    let text = desk.text(file);
+    let (rest, _) = text.split_once("[parameters]").expect("parameters");
+    let schema = "{\"type\": \"object\",\n  \"properties\": {\"day\": {\"type\": \"string\"}}}";
+    desk.write(file, &format!("{rest}parameters = '''\n{schema}\n''' # pasted\n"));
+    desk.run(&["apply", "folder"]).expect(0);
+    let theirs = json!({"type": "object", "properties": {"hour": {"type": "integer", "description": "At \\ \"full\" hours"}}});
+    let path = desk.path_of_only("/tools");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"parameters": theirs})));
+    desk.run(&["pull", "folder"]).expect(0);
+    let text = desk.text(file);
+    assert!(text.starts_with(rest) && text.contains("# pasted"), "{text}");
+    assert!(text.contains("  \"properties\": {\n    \"hour\": {\n      \"type\": \"integer\""), "{text}");
+    desk.run(&["diff", "folder"]).expect(0);
+    assert_eq!(desk.only("/tools")["parameters"], theirs);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_a_link_stays_one() {
+    let desk = Desk::applied();
+    let (file, other) = (desk.folder().join("assistants/front-desk.toml"), desk.other("shared.toml"));
+    fs::rename(&file, &other).expect("it is there");
+    std::os::unix::fs::symlink(&other, &file).expect("a link");
+    let before = fs::read_to_string(&other).expect("the file");
+    desk.run(&["pull", "folder"]).expect(0);
+    let path = desk.path_of_only("/assistants");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
+    let said = desk.run(&["pull", "folder"]).expect(1);
+    assert!(said.contains("assistants/front-desk.toml  is a link"), "{said}");
+    assert!(fs::symlink_metadata(&file).expect("it is there").is_symlink());
+    assert_eq!(fs::read_to_string(&other).expect("the file"), before);
+    // What was not taken is still somebody else's.
+    desk.run(&["apply", "folder"]).expect(1);
 }
 
 #[test]

@@ -119,6 +119,27 @@ fn a_folder_within_a_folder_is_not_overlooked() {
 }
 
 #[test]
+fn what_is_misspelt_is_not_overlooked() {
+    let desk = Desk::alone();
+    for folder in ["persona", "Scenarios", "asistants", "notes", ".tools"] {
+        fs::create_dir(desk.folder().join(folder)).expect("it is created");
+    }
+    let wrong = ["tools/cancel.tml", "tools/README"];
+    let left = ["tools/book.toml~", "tools/.book.toml.swp", "tools/a.toml.new"];
+    for file in wrong.iter().chain(&left) {
+        desk.write(file, "name = \"a\"\n");
+    }
+    let said = test(&desk, &[]).expect(2);
+    assert!(said.contains("5 problems in folder:"), "{said}");
+    for (wrong, meant) in [("persona", "personas"), ("Scenarios", "scenarios"), ("asistants", "assistants")] {
+        assert!(said.contains(&format!("{wrong}/ is not read; is {meant}/ meant?")), "{said}");
+    }
+    for file in wrong {
+        assert!(said.contains(&format!("{file} is not read: names of files end in .toml")), "{said}");
+    }
+}
+
+#[test]
 fn a_simulation_without_evaluations_is_skipped() {
     let desk = Desk::alone();
     desk.write("scenarios/saturday.toml", "name = \"Saturday\"\ninstructions = \"Ask when they open.\"\n");
