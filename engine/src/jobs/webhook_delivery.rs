@@ -224,10 +224,8 @@ fn cancel_without_event(job: &Job, webhook_id: &WebhookId, now_ms: i64) -> State
 /// changed while a delivery is due.
 fn postpone(job: &Job, webhook_id: &WebhookId, now_ms: i64, more: bool) -> [Statement; 2] {
     // As in `load`.
-    const WAITING: &str =
-        "FROM deliveries WHERE webhook_id = :webhook_id AND +workspace_id = :workspace_id AND due_at IS NOT NULL";
-    const IS_ENABLED: &str =
-        "EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND +workspace_id = :workspace_id AND enabled = 1)";
+    const WAITING: &str = "FROM deliveries WHERE webhook_id = :webhook_id AND +workspace_id = :workspace_id AND due_at IS NOT NULL";
+    const IS_ENABLED: &str = "EXISTS (SELECT 1 FROM webhooks WHERE id = :webhook_id AND +workspace_id = :workspace_id AND enabled = 1)";
     [
         // Jobs that are already due come first: their `due_at` is earlier than now.
         sql!(

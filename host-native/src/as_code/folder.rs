@@ -150,9 +150,8 @@ fn check_folders(path: &Path, problems: &mut Vec<String>) -> Result<(), Failure>
         let small = name.to_lowercase();
         let is_meant = |folder: &&str| strsim::damerau_levenshtein(&small, folder) <= folder.len() / 5;
         if let Some(folder) = Kind::ALL.into_iter().map(Kind::folder).find(is_meant) {
-            problems.push(format!(
-                "{name}/ is not read; is {folder}/ meant? Rename it, or move it elsewhere"
-            ));
+            problems
+                .push(format!("{name}/ is not read; is {folder}/ meant? Rename it, or move it elsewhere"));
         }
     }
     Ok(())

@@ -149,7 +149,8 @@ fn two_files_may_change_their_names_with_one_another() {
 fn a_renamed_file_in_a_list_that_is_edited_is_nobody_elses_change() {
     let desk = Desk::applied();
     rename(&desk, "tools/book_appointment.toml", "tools/book.toml");
-    let cancel = "name = \"cancel\"\nurl = \"https://dental.example.com/cancel\"\ndescription = \"Cancels a visit\"\n";
+    let cancel =
+        "name = \"cancel\"\nurl = \"https://dental.example.com/cancel\"\ndescription = \"Cancels a visit\"\n";
     desk.write("tools/cancel.toml", cancel);
     desk.edit(ASSISTANT, "tools = [\"book_appointment\"]", "tools = [\"book\", \"cancel\"]");
     let done = desk.run(&["apply", "folder"]).expect(0);
@@ -170,7 +171,8 @@ fn a_renamed_file_in_a_list_that_is_edited_is_nobody_elses_change() {
 fn a_list_that_names_another_file_of_the_same_name_is_changed() {
     let desk = Desk::applied();
     rename(&desk, "tools/book_appointment.toml", "tools/book.toml");
-    let new = "name = \"cancel\"\nurl = \"https://dental.example.com/cancel\"\ndescription = \"Cancels a visit\"\n";
+    let new =
+        "name = \"cancel\"\nurl = \"https://dental.example.com/cancel\"\ndescription = \"Cancels a visit\"\n";
     desk.write("tools/book_appointment.toml", new);
     let done = desk.run(&["apply", "folder"]).expect(0);
     assert!(done.contains("1 created, 1 changed"), "{done}");

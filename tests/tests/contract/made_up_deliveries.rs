@@ -53,8 +53,7 @@ fn what_another_workspace_names_is_neither_sent_nor_deleted() {
     ]);
     sandbox.answer_http(200, "");
     assert_eq!(sandbox.run_jobs(), 1);
-    let sent: Vec<String> =
-        sandbox.sent_http().iter().map(|request| header(request, "webhook-id")).collect();
+    let sent: Vec<String> = sandbox.sent_http().iter().map(|request| header(request, "webhook-id")).collect();
     assert_eq!(sent, [text(&delivery["event_id"])]);
     // By their ids, the other deliveries are old.
     while block_on(sandbox.services().sweep()).unwrap().more {}

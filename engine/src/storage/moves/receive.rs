@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::base::ids::WorkspaceId;
 use crate::base::limits::{
-    ASSISTANTS_MAX, DOCUMENTS_MAX, NUMBERS_MAX, PERSONAS_MAX, RUNS_QUEUED_MAX, SCENARIOS_MAX, SIMULATIONS_MAX,
-    TOOLS_MAX, WEBHOOKS_MAX,
+    ASSISTANTS_MAX, DOCUMENTS_MAX, NUMBERS_MAX, PERSONAS_MAX, RUNS_QUEUED_MAX, SCENARIOS_MAX,
+    SIMULATIONS_MAX, TOOLS_MAX, WEBHOOKS_MAX,
 };
 use crate::services::Services;
 use crate::storage::fault::{Fault, retry_stale};

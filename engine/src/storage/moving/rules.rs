@@ -19,8 +19,8 @@ use crate::base::ids::prefix::{
     TOOL, WEBHOOK, WORKSPACE,
 };
 use crate::base::limits::{
-    CALLS_AT_ONCE_MAX, INTEGER_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX, TOOL_TIMEOUT_MS_MAX,
-    TOOL_TIMEOUT_MS_MIN,
+    CALLS_AT_ONCE_MAX, INTEGER_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX,
+    TOOL_TIMEOUT_MS_MAX, TOOL_TIMEOUT_MS_MIN,
 };
 use crate::base::text::is_line;
 use crate::carriers::CarrierName;
