@@ -202,7 +202,7 @@ impl Memory {
     /// An empty database with the current schema.
     pub fn new() -> Result<Self, OpenError> {
         let mut session = connection::open_in_memory()?;
-        migrate::migrate(session.connection())?;
+        migrate::copy_migrated(session.connection())?;
         Ok(Self { session: Mutex::new(session) })
     }
 
