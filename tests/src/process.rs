@@ -34,7 +34,9 @@ fn build() -> PathBuf {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // With a test, and without a package, cargo chooses the same features of the dependencies as for all tests, and builds
     // nothing twice.
-    cargo.args(["build", "--quiet", "--bin", "sidetone", "--test", "readme_sandbox", "--target-dir"]).arg(target);
+    cargo
+        .args(["build", "--quiet", "--bin", "sidetone", "--test", "readme_sandbox", "--target-dir"])
+        .arg(target);
     cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
     // Cargo tells a test which package it is of. Told the same, another cargo would build ring and all that needs it again,
     // and the next one, which is not told, a second time.
