@@ -1,7 +1,7 @@
 //! The engine's storage functions over the storage of a service in another process, for effects that no request has.
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::Method;
@@ -55,6 +55,9 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
+    // Nothing here sends a request, and each client reads all certificates of the machine.
+    static HTTP: OnceLock<Arc<HttpClient>> = OnceLock::new();
+    let http = HTTP.get_or_init(|| Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")));
     let config =
         Config::from_settings(|_| None, BASE_URL, "direct access signs nothing").expect("a configuration");
     let ports = Ports {
@@ -64,7 +67,7 @@ fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         queue: Arc::new(NoQueue),
-        http: Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")),
+        http: http.clone(),
         web_sockets: Arc::new(NoWebSockets),
         keys: Arc::new(RingKeys),
         live: Arc::new(Homes::new(Arc::new(SystemClock))),

@@ -4,12 +4,13 @@ pub mod openai;
 pub mod people;
 pub mod speech;
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::json;
 use sidetone::http_client::HttpClient;
 use sidetone::open_files::Outgoing;
 use sidetone_engine::ports::{Http, HttpError, HttpReply, HttpRequest};
+use tokio::runtime::Runtime;
 
 use openai::OpenAi;
 use people::People;
@@ -88,12 +89,14 @@ pub fn settings() -> Vec<(&'static str, String)> {
 /// Sends a Sandbox's request over a real socket, with a shorter deadline than the binary.
 pub fn exchange(request: &HttpRequest) -> Result<HttpReply, HttpError> {
     const DEADLINE_MS: u64 = 5_000;
+    // One for all: each client reads all certificates of the machine.
+    static CLIENT: LazyLock<(Runtime, HttpClient)> = LazyLock::new(|| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let client = HttpClient::new(Outgoing::default()).expect("a client can be made");
+        (runtime.expect("a runtime can be made"), client)
+    });
     let mut request = request.clone();
     request.deadline_ms = request.deadline_ms.min(DEADLINE_MS);
-    let carried = std::thread::spawn(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let client = HttpClient::new(Outgoing::default()).expect("a client can be made");
-        runtime.expect("a runtime can be made").block_on(client.send(request))
-    });
+    let carried = std::thread::spawn(|| CLIENT.0.block_on(CLIENT.1.send(request)));
     carried.join().expect("the client does not panic")
 }

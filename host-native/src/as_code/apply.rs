@@ -94,6 +94,7 @@ fn is_agreed() -> Result<bool, Failure> {
 
 /// What is already as the files say is seen, too.
 fn remember_the_same(folder: &Folder, plan: &Plan, lock: &mut Lock) -> Result<(), Failure> {
+    lock.rename(plan.matched.files())?;
     let differ: std::collections::HashSet<(Kind, &str)> =
         plan.steps.iter().map(|(kind, stem, _)| (*kind, stem.as_str())).collect();
     for ((kind, stem), row) in &plan.matched.of_files {

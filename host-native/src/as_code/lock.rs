@@ -158,6 +158,23 @@ impl Lock {
         self.set(kind, stem, Some(seen))
     }
 
+    /// Puts what was seen of resources under the names that their files have now, before anything else is set: one file may have
+    /// taken another one's name. `files` are kinds, stems and ids.
+    pub fn rename<'a>(
+        &mut self,
+        files: impl Iterator<Item = (Kind, &'a str, &'a str)>,
+    ) -> Result<(), Failure> {
+        let renamed = files.filter_map(|(kind, stem, id)| {
+            let is_here = self.get(kind, stem).is_some_and(|seen| seen.id == id);
+            let seen = if is_here { None } else { self.seen(kind, stem, id) };
+            seen.map(|seen| (kind, stem, seen.clone()))
+        });
+        for (kind, stem, seen) in renamed.collect::<Vec<_>>() {
+            self.set_seen(kind, stem, seen)?;
+        }
+        Ok(())
+    }
+
     /// The stems of the workspace's resources of this kind.
     pub fn stems(&self, kind: Kind) -> impl Iterator<Item = (&str, &Seen)> {
         let of_kind = move |key: &&(String, Kind, String)| key.0 == self.workspace && key.1 == kind;

@@ -50,6 +50,11 @@ pub fn matched(workspace: &Workspace, folder: &Folder, lock: &Lock) -> Result<Ma
 }
 
 impl Matched {
+    /// The kinds and stems of files with the ids of their resources.
+    pub fn files(&self) -> impl Iterator<Item = (Kind, &str, &str)> {
+        self.of_files.iter().map(|((kind, stem), row)| (*kind, stem.as_str(), row.id.as_str()))
+    }
+
     /// What was found of a kind.
     fn take(&mut self, search: Search<'_>) {
         let Search { kind, lock, rows, found, deleted, .. } = search;
@@ -166,6 +171,8 @@ impl<'a> Search<'a> {
     /// By the names in the files.
     fn by_name(&mut self) -> Result<(), Failure> {
         let (kind, files, lock) = (self.kind, self.files, self.lock);
+        let knows_workspace = lock.knows_workspace();
+        let was_seen: HashSet<&String> = lock.stems(kind).map(|(_, seen)| &seen.id).collect();
         let mut by_name: HashMap<String, Vec<(Unnamed, String)>> = HashMap::new();
         for row in self.rows.values() {
             let name = row.kept(kind, "name").unwrap_or(&Value::Null);
@@ -174,8 +181,10 @@ impl<'a> Search<'a> {
                 rows.push((sure, row.id.clone()));
             };
             add(name, Unnamed::Surely);
-            // A file may say the name that it has anyway, or say none.
-            if let Some(sure) = row.unnamed {
+            // A file may say the name that it has anyway, or say none. What the lock would know, had it been seen, is not guessed.
+            let is_open =
+                |sure: &Unnamed| *sure != Unnamed::Perhaps || !knows_workspace || was_seen.contains(&row.id);
+            if let Some(sure) = row.unnamed.filter(is_open) {
                 add(&Value::Null, sure);
             }
         }

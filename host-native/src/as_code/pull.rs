@@ -1,6 +1,6 @@
 //! `sidetone pull`: writes a workspace into a folder. Files that exist keep their names, their comments, and what was changed
 //! in them since they were last in step.
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -47,16 +47,12 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
     let without_file = name_new_files(&folder, wishes, &mut matched);
     workspace::complete(api, &workspace, &folder, &lock, &mut matched, true).await?;
     let mut needed: BTreeSet<(Kind, String)> = BTreeSet::new();
-    // All of it before the first is set: files may have taken one another's names.
-    let earlier: BTreeMap<&str, Seen> = matched
-        .of_files
-        .iter()
-        .filter_map(|((kind, stem), row)| Some((row.id.as_str(), lock.seen(*kind, stem, &row.id)?.clone())))
-        .collect();
+    lock.rename(matched.files())?;
     for ((kind, stem), row) in &matched.of_files {
         let Some(entry) = folder.of(*kind).get(stem) else { continue };
         let row = resolved(&matched, *kind, row);
-        let before = earlier.get(row.id.as_str());
+        let before = lock.seen(*kind, stem, &row.id).cloned();
+        let before = before.as_ref();
         let all = compare::differences(*kind, &entry.fields, &row, before, &matched.ids);
         let conflicts: Vec<&Difference> =
             all.iter().filter(|one| matches!(one.changed, Changed::Both | Changed::Unknown)).collect();

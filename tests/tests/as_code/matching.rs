@@ -126,6 +126,42 @@ fn a_file_in_the_place_of_another_one_is_not_that() {
 }
 
 #[test]
+fn what_was_seen_of_a_file_that_gave_its_place_away_stays_known() {
+    let desk = Desk::applied();
+    let before = desk.only("/assistants");
+    rename(&desk, ASSISTANT, "assistants/old-front.toml");
+    for file in SIMULATIONS {
+        desk.edit(file, "\"front-desk\"", "\"old-front\"");
+    }
+    desk.write(ASSISTANT, "name = \"New desk\"\ninstructions = \"Be new.\"\nmodel = \"builtin/rules\"\n");
+    let path = format!("/assistants/{}", before["id"].as_str().expect("an id"));
+    change(&desk, &path, &json!({"name": "Reception"}));
+    let done = desk.run(&["apply", "folder"]).expect(1);
+    assert!(done.contains("1 created, 0 changed") && done.contains("1 changed by somebody else"), "{done}");
+    desk.run(&["pull", "folder"]).expect(0);
+    assert!(desk.text("assistants/old-front.toml").contains("name = \"Reception\""));
+    let done = desk.run(&["apply", "folder", "--prune"]).expect(0);
+    assert!(done.contains("0 created, 0 changed, 0 deleted"), "{done}");
+    assert_eq!(read(&desk, "/assistants").as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_simulation_that_somebody_made_is_not_taken_for_a_new_file() {
+    let desk = Desk::applied();
+    let all = read(&desk, "/simulations");
+    let is_unnamed = |one: &&Value| one["name"].as_str().is_some_and(|name| name.contains('×'));
+    let one = all.as_array().and_then(|all| all.iter().find(is_unnamed)).expect("a simulation");
+    let made = json!({
+        "name": "Rush × Monday", "assistant_id": one["assistant_id"], "persona_id": one["persona_id"],
+        "scenario_id": one["scenario_id"],
+    });
+    desk.client().expect(201, "POST", "/simulations", Some(&made));
+    desk.write("simulations/another.toml", &desk.text(SIMULATIONS[0]));
+    let done = desk.run(&["apply", "folder"]).expect(0);
+    assert!(done.contains("1 created, 0 changed"), "{done}");
+}
+
+#[test]
 fn two_files_may_change_their_names_with_one_another() {
     let desk = Desk::applied();
     let text = |name: &str| format!("name = \"{name}\"\nsystem_prompt = \"You are {name}.\"\n");
