@@ -57,7 +57,8 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
 fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {
     // Nothing here sends a request, and each client reads all certificates of the machine.
     static HTTP: OnceLock<Arc<HttpClient>> = OnceLock::new();
-    let http = HTTP.get_or_init(|| Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")));
+    let http =
+        HTTP.get_or_init(|| Arc::new(HttpClient::new(Outgoing::default()).expect("a client can be made")));
     let config =
         Config::from_settings(|_| None, BASE_URL, "direct access signs nothing").expect("a configuration");
     let ports = Ports {
