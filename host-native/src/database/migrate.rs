@@ -35,8 +35,8 @@ pub fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Makes an empty database one with the current schema. A process migrates one, and copies its pages: all migrations take a
-/// hundred times as long, and tests make thousands of databases.
+/// Makes an empty database one with the current schema. A process migrates one, and copies its pages: tests make
+/// thousands of databases, and most of their time went into migrations.
 pub fn copy_migrated(connection: &mut Connection) -> Result<(), OpenError> {
     static MIGRATED: Mutex<Option<Connection>> = Mutex::new(None);
     let mut migrated = MIGRATED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,6 +16,15 @@ fn rename(desk: &Desk, from: &str, to: &str) {
     fs::rename(desk.folder().join(from), desk.folder().join(to)).expect("it is there");
 }
 
+/// Gives the assistant's file another name, and its place to a new one.
+fn displace_the_assistant(desk: &Desk) {
+    rename(desk, ASSISTANT, "assistants/old-front.toml");
+    for file in SIMULATIONS {
+        desk.edit(file, "\"front-desk\"", "\"old-front\"");
+    }
+    desk.write(ASSISTANT, "name = \"New desk\"\ninstructions = \"Be new.\"\nmodel = \"builtin/rules\"\n");
+}
+
 /// The path of the resource of this name.
 fn path_of(desk: &Desk, list: &str, name: &str) -> String {
     let all = desk.client().expect(200, "GET", list, None);
@@ -113,11 +122,7 @@ fn of_two_that_it_may_be_it_is_neither() {
 fn a_file_in_the_place_of_another_one_is_not_that() {
     let desk = Desk::applied();
     let before = desk.only("/assistants");
-    rename(&desk, ASSISTANT, "assistants/old-front.toml");
-    for file in SIMULATIONS {
-        desk.edit(file, "\"front-desk\"", "\"old-front\"");
-    }
-    desk.write(ASSISTANT, "name = \"New desk\"\ninstructions = \"Be new.\"\nmodel = \"builtin/rules\"\n");
+    displace_the_assistant(&desk);
     let done = desk.run(&["apply", "folder", "--prune"]).expect(0);
     assert!(done.contains("1 created, 0 changed, 0 deleted"), "{done}");
     let path = format!("/assistants/{}", before["id"].as_str().expect("an id"));
@@ -129,11 +134,7 @@ fn a_file_in_the_place_of_another_one_is_not_that() {
 fn what_was_seen_of_a_file_that_gave_its_place_away_stays_known() {
     let desk = Desk::applied();
     let before = desk.only("/assistants");
-    rename(&desk, ASSISTANT, "assistants/old-front.toml");
-    for file in SIMULATIONS {
-        desk.edit(file, "\"front-desk\"", "\"old-front\"");
-    }
-    desk.write(ASSISTANT, "name = \"New desk\"\ninstructions = \"Be new.\"\nmodel = \"builtin/rules\"\n");
+    displace_the_assistant(&desk);
     let path = format!("/assistants/{}", before["id"].as_str().expect("an id"));
     change(&desk, &path, &json!({"name": "Reception"}));
     let done = desk.run(&["apply", "folder"]).expect(1);

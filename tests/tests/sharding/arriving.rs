@@ -110,6 +110,14 @@ impl Target {
         Ok(())
     }
 
+    /// Receives all of a file and compares it, and the workspace runs here: `from` hands it over.
+    pub fn take(&self, file: &File, from: &Services) {
+        let id = &file.head.workspace_id;
+        self.receive_all(file).unwrap();
+        let import_id = self.verify(id).unwrap();
+        self.open(id, &hand_over(from, id, &import_id, None).code).unwrap();
+    }
+
     /// Compares everything; returns the id of the import.
     pub fn verify(&self, id: &WorkspaceId) -> Result<String, Error> {
         for _ in 0..1_000 {
@@ -351,9 +359,7 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
         }
         assert_eq!(rows(&to.cluster.shards, &WorkspaceId::from_stored(&*neighbours)), beside);
     }
-    to.receive_all(&file).unwrap();
-    let import_id = to.verify(&id).unwrap();
-    to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
+    to.take(&file, &services);
     let there = to.tenant(&tenant);
     there.get("/assistants").ok();
     // And back again, over what was left there.

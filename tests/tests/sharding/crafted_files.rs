@@ -429,9 +429,7 @@ fn nothing_is_signed_as_what_somebody_else_has_deleted() {
     }
     file.parts.pop();
     let file = file.with_end();
-    to.receive_all(&file).unwrap();
-    let import_id = to.verify(&id).unwrap();
-    to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
+    to.take(&file, &services);
     let there = to.tenant(&tenant);
     let tool = ToolId::from_stored(&*deleted.id);
     let owner = SecretOwner::Tool(&tool);
@@ -545,9 +543,7 @@ fn nothing_is_due_for_removal_in_a_workspace_that_has_arrived() {
     file.parts.pop();
     let file = file.with_end();
     let to = Target::new();
-    to.receive_all(&file).unwrap();
-    let import_id = to.verify(&id).unwrap();
-    to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
+    to.take(&file, &services);
     let all = rows(&to.cluster.shards, &id).remove("recordings").unwrap();
     assert!(all.iter().all(|row| row[place("due_at")] == Value::Null), "{all:?}");
     let of = |state: &str| all.iter().filter(|row| row[place("state")] == text(state)).count();
@@ -561,9 +557,7 @@ fn the_keys_of_a_workspace_that_moved_away_stay_until_they_come_back() {
     let (tenant, id, services) = source(&from);
     let file = File::of(&services, &id);
     let to = Target::new();
-    to.receive_all(&file).unwrap();
-    let import_id = to.verify(&id).unwrap();
-    to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
+    to.take(&file, &services);
     while let Erasing::Rows(_) = block_on(erase(&services, &id)).unwrap().unwrap() {}
     tenant.get("/assistants").refused("workspace_moved");
 

@@ -9,7 +9,7 @@ use crate::arriving::{File, Target, reason};
 use crate::cluster::Cluster;
 use crate::crafted_files::{Crafted, has_rows, text};
 use crate::frozen::rows;
-use crate::handing_over::{hand_over, source};
+use crate::handing_over::source;
 
 fn place(table: &str, column: &str) -> usize {
     Table::named(table).unwrap().carried().position(|one| one.name == column).unwrap()
@@ -83,9 +83,7 @@ fn only_jobs_of_what_the_workspace_has_come_back() {
     file.parts.pop();
     let file = file.with_end();
     let to = Target::new();
-    to.receive_all(&file).unwrap();
-    let import_id = to.verify(&id).unwrap();
-    to.open(&id, &hand_over(&services, &id, &import_id, None).code).unwrap();
+    to.take(&file, &services);
     let there = rows(&to.cluster.shards, &id);
     let subjects: Vec<&Value> = there["jobs"].iter().map(|row| &row[place("jobs", "subject_id")]).collect();
     assert_eq!(subjects, [&own]);
