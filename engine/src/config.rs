@@ -199,9 +199,9 @@ impl Config {
         warnings
     }
 
-    /// Every setting, with those that only the host reads.
+    /// Every setting, with those that only the host reads, and the variables of clients.
     pub fn known_settings<'a>(own: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-        let ours = [SETTINGS, carriers::SETTINGS, speech_settings::SETTINGS];
+        let ours = [SETTINGS, carriers::SETTINGS, speech_settings::SETTINGS, CLIENT_VARIABLES];
         ours.into_iter().flatten().chain(own).copied()
     }
 
@@ -211,9 +211,7 @@ impl Config {
         names: impl Iterator<Item = &'a str>,
         own: &'a [&'a str],
     ) -> impl Iterator<Item = &'a str> {
-        let is_known = |name: &str| {
-            CLIENT_VARIABLES.contains(&name) || Self::known_settings(own).any(|known| known == name)
-        };
+        let is_known = |name: &str| Self::known_settings(own).any(|known| known == name);
         names.filter(move |name| name.starts_with("SIDETONE_") && !is_known(name))
     }
 

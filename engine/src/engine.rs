@@ -58,7 +58,8 @@ pub struct Started {
     /// The API key of the first workspace, on the first start only. It cannot be read again. After it was shown, call
     /// [`Engine::first_key_shown`]; otherwise the next start returns another one.
     pub first_key: Option<String>,
-    /// The link that signs the operator in to the dashboard, as long as nobody has an account. The next start replaces it.
+    /// The link that signs the operator in to the dashboard, as long as the operator never did and nobody is a member of the first
+    /// workspace. The next start replaces it.
     pub sign_in_link: Option<String>,
     /// What is dangerous about the settings together with the data; for the log.
     pub warnings: Vec<String>,

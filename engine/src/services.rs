@@ -155,6 +155,13 @@ impl Services {
             && self.inner.lateness.exceeds(self.config().late_percent, self.ports().clock.now_ms())
     }
 
+    /// Counts a call or a browser test that is declined because this process is late.
+    pub(crate) fn count_declined(&self) {
+        if let Some(metrics) = &self.ports().metrics {
+            metrics.declined();
+        }
+    }
+
     /// The places for tests of tools in this process.
     pub(crate) fn tool_tests(&self) -> &SharedPool<WorkspaceId> {
         &self.inner.tool_tests

@@ -53,8 +53,8 @@ fn only_the_lock_itself_is_lifted_where_it_is_known() {
         .filter(|(_, text)| lifts.is_match(text))
         .map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
-    // Taking back and opening end the move; an import that begins over a tombstone locks it again in the same batch.
-    assert_eq!(lifting, ["arrive.rs", "freeze.rs", "lock.rs", "open.rs"]);
+    // Canceling and opening end the move; an import that begins over a tombstone locks it again in the same batch.
+    assert_eq!(lifting, ["arrive.rs", "cancel_export.rs", "lock.rs", "open.rs"]);
 }
 
 /// Statements about rows that are found without their workspace, and why they are in nobody's way.

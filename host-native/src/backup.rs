@@ -1,33 +1,30 @@
 //! Backups: the database, the server secret and the blobs (recordings and archived transcripts), in a folder of the form of a data folder or in one tar
 //! archive. `backup.json` says what made it, and whether it is complete.
 mod archive;
+mod blob_names;
 mod files;
 mod folder;
 mod manifest;
+mod read;
 mod restore;
+mod unnamed;
 mod verify;
 
 use std::path::{Path, PathBuf};
 
 pub use manifest::Manifest;
+pub(crate) use read::open;
 pub use restore::restore;
-pub use verify::{UnderWay, Verified, moves, verify, verify_quickly};
+pub use unnamed::{Listed, Unnamed, remove_unnamed};
+pub use verify::{Verified, verify, verify_quickly};
 
-use crate::data::DataFolder;
+use crate::data::{DataFolder, RECORDINGS, SECRET, TRANSCRIPTS};
 use crate::database::Sqlite;
 
 /// The name of the file that describes a backup.
 const MANIFEST: &str = "backup.json";
-/// The folder of recordings, in a data folder and in a backup.
-const RECORDINGS: &str = "recordings";
-/// The folder of archived transcripts, likewise.
-const TRANSCRIPTS: &str = "transcripts";
 /// Folders of blobs.
 const BLOBS: [&str; 2] = [RECORDINGS, TRANSCRIPTS];
-/// The file of the server secret.
-const SECRET: &str = "secret";
-/// The database.
-pub(crate) const DATABASE: &str = "sidetone.db";
 
 /// Why a backup or a restore failed: what, and what to do.
 pub type Failure = Box<dyn std::error::Error>;
@@ -77,7 +74,7 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
             }
             Sqlite::backup(&data.database(), target)?;
             Ok(format!(
-                "The database is in {}. Keep {folder}/secret with it, and copies of {folder}/recordings and {folder}/transcripts, if there are any, made after it.",
+                "The database is in {}. Keep {folder}/{SECRET} with it, and copies of {folder}/{RECORDINGS} and {folder}/{TRANSCRIPTS}, if there are any, made after it.",
                 target.display(),
                 folder = data.path().display()
             ))

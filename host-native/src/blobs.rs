@@ -40,7 +40,7 @@ impl Files {
         let (folder, path) = (self.folder.clone(), self.path(key));
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || {
-                operation(&folder, &path).map_err(|error| BlobError(format!("{}: {error}", path.display())))
+                operation(&folder, &path).map_err(|error| wrong(&path, &error))
             });
             done.await.unwrap_or_else(|error| Err(BlobError(error.to_string())))
         })
@@ -70,14 +70,41 @@ impl Blobs for Files {
     }
 
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        self.run_blocking(key, |_, path| {
-            found(fs::remove_file(path.with_added_extension(PART)))?;
-            match found(fs::remove_file(path))? {
-                Some(()) => sync_folder(path),
-                None => Ok(()),
-            }
+        self.delete_all(vec![key.clone()])
+    }
+
+    /// A folder is synced once for all of its files: that is what takes time.
+    fn delete_all(&self, keys: Vec<BlobKey>) -> BoxFuture<'_, Result<(), BlobError>> {
+        let paths: Vec<PathBuf> = keys.iter().map(|key| self.path(key)).collect();
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || delete_all(paths));
+            done.await.unwrap_or_else(|error| Err(BlobError(error.to_string())))
         })
     }
+}
+
+/// Removes what can be removed of these files; then the first error, if any.
+pub(crate) fn delete_all(mut paths: Vec<PathBuf>) -> Result<(), BlobError> {
+    let mut outcome = Ok(());
+    for path in &paths {
+        outcome = outcome.and(delete(path).map_err(|error| wrong(path, &error)));
+    }
+    // One file stands for all of its folder, also one that an earlier try has removed without syncing.
+    paths.sort_unstable();
+    paths.dedup_by(|one, other| one.parent() == other.parent());
+    for path in &paths {
+        outcome = outcome.and(found(sync_folder(path)).map(drop).map_err(|error| wrong(path, &error)));
+    }
+    outcome
+}
+
+fn delete(path: &Path) -> io::Result<()> {
+    found(fs::remove_file(path.with_added_extension(PART)))?;
+    found(fs::remove_file(path)).map(drop)
+}
+
+fn wrong(path: &Path, error: &io::Error) -> BlobError {
+    BlobError(format!("{}: {error}", path.display()))
 }
 
 fn put(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {

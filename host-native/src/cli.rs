@@ -21,6 +21,8 @@ use tokio::runtime::Runtime;
 use crate::as_code;
 use crate::memory;
 use crate::server;
+use crate::text::clean;
+use folder::UnnamedFiles;
 use place::Place;
 
 /// Voice assistants as one engine: REST, MCP and a job runner in one binary.
@@ -62,8 +64,17 @@ enum Command {
         /// What `sidetone backup` has made.
         source: PathBuf,
     },
-    /// Check the database, the server secret and the recordings; changes nothing, and works while the service runs.
-    Check,
+    /// Check the database, the server secret and the recordings; works while the service runs, and changes nothing by itself.
+    Check {
+        /// First remove the files of recordings and transcripts that no row of the database names, for good: a copy from before
+        /// they were deleted brings them back. Works only while no service runs. It shows which they are, and does nothing
+        /// without --yes.
+        #[arg(long)]
+        remove_unnamed: bool,
+        /// There is no newer database: remove them.
+        #[arg(long, requires = "remove_unnamed")]
+        yes: bool,
+    },
     /// Look for what keeps the service from working: settings, base URL, clock, disk, permissions, database, accounts, mail,
     /// moves of workspaces that have not come to their end. Changes nothing, and asks each account something harmless.
     Doctor {
@@ -84,7 +95,7 @@ type Failure = Box<dyn std::error::Error>;
 /// Runs the command line. The caller prints an error as one line on standard error.
 pub fn main() -> Result<(), Failure> {
     // It may name what stands in a backup or a database that somebody else made, and a terminal would obey that.
-    work().map_err(|error| as_code::clean(&error.to_string()).into())
+    work().map_err(|error| clean(&error.to_string()).into())
 }
 
 fn work() -> Result<(), Failure> {
@@ -116,7 +127,14 @@ fn run(command: Command, runtime: Runtime) -> Result<(), Failure> {
         Command::Secrets { command } => secrets::run(command, &runtime),
         Command::Backup { target } => folder::backup(&Place::of_service()?, &target),
         Command::Restore { source } => folder::restore(&source),
-        Command::Check => folder::check(&Place::of_service()?, &runtime),
+        Command::Check { remove_unnamed, yes } => {
+            let unnamed = match (remove_unnamed, yes) {
+                (false, _) => UnnamedFiles::Report,
+                (true, false) => UnnamedFiles::Show,
+                (true, true) => UnnamedFiles::Remove,
+            };
+            folder::check(&Place::of_service()?, unnamed, &runtime)
+        }
         Command::Doctor { json } => doctor::run(json, runtime),
         Command::Moving(command) => std::process::exit(i32::from(moving::run(&command, &runtime))),
         // It has ended the process.

@@ -9,8 +9,18 @@ use sidetone_engine::base::hash::sha256_hex;
 /// Minimum length of the secret; a shorter file was not written by Sidetone.
 const SECRET_BYTES_MIN: usize = 16;
 
+/// The database.
+pub(crate) const DATABASE: &str = "sidetone.db";
+/// The server secret.
+pub(crate) const SECRET: &str = "secret";
+/// The folder of recordings.
+pub(crate) const RECORDINGS: &str = "recordings";
+/// The folder of archived transcripts.
+pub(crate) const TRANSCRIPTS: &str = "transcripts";
+/// The file that gives its room to deletes when the disk is full.
+pub(crate) const RESERVE: &str = "reserve";
 /// The file that a server holds locked.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 /// How often a server tries to get it: commands look at it, too.
 const LOCK_ATTEMPTS: u32 = 5;
 /// The pause between attempts.
@@ -56,7 +66,7 @@ impl DataFolder {
 
     /// The database file of a data folder.
     pub fn database_of(folder: &Path) -> PathBuf {
-        folder.join("sidetone.db")
+        folder.join(DATABASE)
     }
 
     /// The path of the folder.
@@ -109,7 +119,7 @@ impl DataFolder {
     /// The server secret, created together with the database. Only its owner can read the file. A database whose secret
     /// is lost gets no new one: every signature would fail.
     pub fn secret(&self) -> io::Result<String> {
-        let path = self.path.join("secret");
+        let path = self.path.join(SECRET);
         if !path.try_exists()? && self.database().try_exists()? {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
@@ -126,7 +136,7 @@ impl DataFolder {
 
     /// The server secret; a missing one is created, whatever else is in the folder.
     pub fn secret_or_new(&self) -> io::Result<String> {
-        let path = self.path.join("secret");
+        let path = self.path.join(SECRET);
         if !path.try_exists()? {
             self.create_secret(&path)?;
         }
@@ -148,7 +158,7 @@ impl DataFolder {
     fn create_secret(&self, path: &Path) -> io::Result<()> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let part = self.path.join(format!("secret.{}.part", std::process::id()));
+        let part = self.path.join(format!("{SECRET}.{}.part", std::process::id()));
         let mut file = private().create(true).truncate(true).write(true).open(&part)?;
         file.write_all(sha256_hex(&bytes).as_bytes())?;
         match publish(file, &part, path) {
@@ -156,6 +166,13 @@ impl DataFolder {
             other => other,
         }
     }
+}
+
+/// The write-ahead log of a database: changes that are not in its file yet.
+pub(crate) fn wal_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
 }
 
 /// Renames a complete file to its final name, durably. Fails if the name exists.
@@ -201,14 +218,29 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// The free space of the disk that this folder is on; `None` where it cannot be measured.
+/// Creates a file that only its owner can read. One that is left over goes first, and so does one that another user has put there,
+/// whose owner and mode it would keep.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    remove_if_there(path)?;
+    private().create_new(true).write(true).open(path)
+}
+
+/// Removes a file. If there is none, that is no error.
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The free space of the disk that this file or folder is on; `None` where it cannot be measured.
 #[cfg(unix)]
-pub fn free_bytes(folder: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// The free space of the disk that this folder is on; `None` where it cannot be measured.
+/// The free space of the disk that this file or folder is on; `None` where it cannot be measured.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None

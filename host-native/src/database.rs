@@ -1,5 +1,6 @@
 //! SQLite in a file: one writer that commits all waiting batches together, and concurrent readers.
 mod connection;
+mod file_identity;
 mod migrate;
 mod readers;
 mod reserve;
@@ -20,6 +21,7 @@ use sidetone_engine::storage::migrations::{DIRECTORY_MIGRATIONS, MIGRATIONS};
 use crate::data;
 use crate::metrics::Metrics;
 use connection::Session;
+pub use file_identity::FileIdentity;
 use readers::Readers;
 use reserve::Reserve;
 pub use reserve::Reserved;
@@ -35,6 +37,7 @@ pub struct Sqlite {
     readers: Readers,
     writer: Writer,
     reserve: Arc<Reserve>,
+    file: FileIdentity,
 }
 
 /// Why a database cannot be used.
@@ -51,9 +54,10 @@ pub enum OpenError {
 impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Newer(step) => write!(
+            Self::Newer(migration) => write!(
                 f,
-                "the database was written by a newer Sidetone (it has step {step}); run that version, or restore a backup"
+                "the database was written by a newer Sidetone (it has migration {migration}); run that version, or restore a \
+                 backup"
             ),
             Self::Sqlite(error) if is_damaged(error) => write!(
                 f,
@@ -100,12 +104,19 @@ impl Sqlite {
             _ => {}
         }
         let mut session = connection::open(path)?;
+        let file = FileIdentity::of(path)?;
+        session.commits_to(file.clone());
         migrate::migrate(session.connection())?;
         settle(path, &mut session)?;
         let readers = Readers::open(path, Duration::from_millis(LONG_READ_MS))?;
         let reserve = Reserve::open(path, reserved);
         let writer = Writer::start(session, reserve.clone(), metrics);
-        Ok(Self { readers, writer, reserve })
+        Ok(Self { readers, writer, reserve, file })
+    }
+
+    /// The file that is open. Once it is lost, all changes fail.
+    pub fn file(&self) -> &FileIdentity {
+        &self.file
     }
 
     /// Whether this version would change the schema of the file.
@@ -123,11 +134,6 @@ impl Sqlite {
         let mut part = target.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        // Left over from an interrupted backup.
-        match std::fs::remove_file(&part) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
         let copied = copy(source.connection(), &part, target);
         if copied.is_err() {
             let _ = std::fs::remove_file(&part);
@@ -140,9 +146,7 @@ impl Sqlite {
 /// synced: they are only in the operating system's memory, and SQLite would not sync them before the next write. The
 /// checkpoint is for a fresh start with a short log; another process that reads may prevent it, and so may a full disk.
 fn settle(path: &Path, session: &mut Session) -> Result<(), OpenError> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    for file in [Path::new(&log), path] {
+    for file in [&*data::wal_of(path), path] {
         match std::fs::File::open(file) {
             Ok(file) => file.sync_all()?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -158,7 +162,7 @@ fn settle(path: &Path, session: &mut Session) -> Result<(), OpenError> {
 
 /// Uses `VACUUM INTO`, which reads in one transaction: concurrent writes do not prolong it.
 fn copy(source: &rusqlite::Connection, part: &Path, target: &Path) -> Result<(), OpenError> {
-    let file = data::private().create_new(true).write(true).open(part)?;
+    let file = data::create_private(part)?;
     let name = part
         .to_str()
         .ok_or_else(|| std::io::Error::new(ErrorKind::InvalidInput, "the name of a backup must be UTF-8"))?;
@@ -273,6 +277,25 @@ mod tests {
         };
         assert_eq!(read(&connection::open(&alone).unwrap()), 1);
         drop(database);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nothing_is_acknowledged_that_went_into_a_file_that_was_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let database = Sqlite::open(&path, 0).unwrap();
+        let insert = |name: &str| {
+            vec![sql!("INSERT INTO service_facts (name, value) VALUES (:name, 'b')", name = name)]
+        };
+        database.write(insert("one")).await.unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let alone = database.write(insert("two")).await;
+        let together = tokio::join!(database.write(insert("three")), database.write(insert("four")));
+        for written in [alone, together.0, together.1] {
+            assert!(matches!(written, Err(DatabaseError::Unavailable(_))), "{written:?}");
+        }
+        assert!(database.file().is_lost());
     }
 
     #[test]

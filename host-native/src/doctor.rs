@@ -3,6 +3,7 @@
 mod accounts;
 mod clock;
 mod machine;
+mod moves;
 mod reach;
 mod settings;
 

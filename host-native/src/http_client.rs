@@ -83,6 +83,7 @@ impl HttpClient {
 
     fn observe(&self, request: &HttpRequest) -> Exchange {
         Exchange::begin(&self.metrics, &request.party, request.method, &request.url)
+            .expecting(request.expected)
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpReply, HttpError> {

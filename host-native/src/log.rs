@@ -4,13 +4,24 @@ use std::time::Duration;
 
 use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::engine::LogRecord;
+use tracing::Metadata;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// The setting that chooses between text and JSON.
 pub const LOG_FORMAT: &str = "SIDETONE_LOG_FORMAT";
 /// The setting of the `tracing` crates that says what is logged.
 const RUST_LOG: &str = "RUST_LOG";
+/// What is logged of what OpenTelemetry's library says: the queue of spans is full, so many were lost, and a collector has
+/// rejected some. The rest is said here already or comes with each batch, and answers of a collector are in it.
+const OF_OPENTELEMETRY: [&str; 3] = [
+    "BatchSpanProcessor.SpanDroppingStarted",
+    "BatchSpanProcessor.SpansDropped",
+    "HttpTraceClient.PartialSuccess",
+];
 /// Lines that wait to be written. What comes when so many wait is dropped.
 const WAITING_LINES_MAX: usize = 16_384;
 
@@ -31,7 +42,7 @@ impl LogFormat {
             Some("json") => Ok(Self::Json),
             Some(other) => Err(SettingError {
                 name: LOG_FORMAT,
-                message: format!("`{other}` is no form of log; use `text` or `json`"),
+                message: format!("`{other}` is not a log format; use `text` or `json`"),
             }),
         }
     }
@@ -48,10 +59,21 @@ pub fn start(format: LogFormat) -> Result<WorkerGuard, SettingError> {
         // On a full disk the log cannot be written either; saying so on standard error would panic.
         .log_internal_errors(false);
     match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).with_current_span(false).init(),
+        LogFormat::Text => {
+            let lines = lines.with_ansi(io::stderr().is_terminal());
+            lines.finish().with(filter_fn(is_logged)).init();
+        }
+        LogFormat::Json => {
+            let lines = lines.with_ansi(false).json().flatten_event(true).with_current_span(false);
+            lines.finish().with(filter_fn(is_logged)).init();
+        }
     }
     Ok(guard)
+}
+
+/// Whatever `RUST_LOG` says.
+fn is_logged(event: &Metadata<'_>) -> bool {
+    !event.target().starts_with("opentelemetry") || OF_OPENTELEMETRY.contains(&event.name())
 }
 
 fn filter(value: Option<&str>) -> Result<EnvFilter, SettingError> {
@@ -64,9 +86,14 @@ fn filter(value: Option<&str>) -> Result<EnvFilter, SettingError> {
     })
 }
 
+/// In milliseconds, to a tenth.
+pub(crate) fn duration_ms(took: Duration) -> f64 {
+    (took.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
 /// One line for a request that was answered.
 pub fn request(record: &LogRecord, took: Duration) {
-    let duration_ms = (took.as_secs_f64() * 10_000.0).round() / 10.0;
+    let duration_ms = duration_ms(took);
     let request_id = record.request_id();
     let (method, route, status) = (record.method().as_str(), record.route(), record.status().as_u16());
     let (operation, workspace, key) = (record.operation(), record.workspace(), record.key_last_four());

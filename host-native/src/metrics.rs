@@ -90,6 +90,7 @@ pub struct Metrics {
     delivery_lag: Histogram,
     timers: Counter,
     late_timers: Counter,
+    calls_declined: Counter,
     /// Read anew for each page.
     gauges: Gauges,
 }
@@ -166,6 +167,12 @@ impl Default for Metrics {
         service.register("timers", "Timers that tell how late the audio of calls is", timers.clone());
         let late_timers = Counter::default();
         service.register("late_timers", "Of these, the ones that were late", late_timers.clone());
+        let calls_declined = Counter::default();
+        service.register(
+            "calls_declined",
+            "Calls and browser tests that were declined because the timers were late",
+            calls_declined.clone(),
+        );
         let gauges = Gauges::default();
         gauges.register_service(service);
         gauges.register_process(&mut registry);
@@ -180,6 +187,7 @@ impl Default for Metrics {
             delivery_lag,
             timers,
             late_timers,
+            calls_declined,
             gauges,
         }
     }
@@ -221,6 +229,11 @@ impl Metrics {
     pub fn timer(&self, late_ms: i64) {
         self.timers.inc();
         self.late_timers.inc_by(u64::from(late_ms > LATE_MS));
+    }
+
+    /// A call or a browser test was declined because the timers are late.
+    pub fn declined(&self) {
+        self.calls_declined.inc();
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use reqwest::Url;
 use sidetone_engine::ports::{ExchangeFailure, HttpError, Party, PartyKind};
 
+use crate::log;
 use crate::metrics::{Metrics, class_of};
 
 /// Characters of an error in the log.
@@ -21,6 +22,8 @@ pub struct Exchange {
     party: Party,
     method: &'static str,
     server: String,
+    /// Statuses beyond 2xx that are no failure.
+    expected: &'static [u16],
     began: Instant,
     is_answered: bool,
     is_over: bool,
@@ -34,17 +37,25 @@ impl Exchange {
             party: party.clone(),
             method,
             server: server_of(url),
+            expected: &[],
             began: Instant::now(),
             is_answered: false,
             is_over: false,
         }
     }
 
+    /// The same, with these statuses beyond 2xx that are no failure.
+    #[must_use]
+    pub fn expecting(mut self, statuses: &'static [u16]) -> Self {
+        self.expected = statuses;
+        self
+    }
+
     /// The head of the response has arrived. What follows may still fail.
     pub fn answered(&mut self, status: u16) {
         self.is_answered = true;
         self.metrics.answered(&self.party, self.began.elapsed());
-        if !matches!(status, 101 | 200..=299) {
+        if !matches!(status, 101 | 200..=299) && !self.expected.contains(&status) {
             self.over(class_of(status), Some(status), None);
         }
     }
@@ -96,7 +107,7 @@ impl Exchange {
             return;
         }
         let Party { kind, provider, workspace } = &self.party;
-        let duration_ms = (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0;
+        let duration_ms = log::duration_ms(self.began.elapsed());
         let detail = detail.map(one_line);
         tracing::warn!(
             target: "sidetone::outside",
@@ -171,6 +182,18 @@ mod tests {
         let counts = ["2xx", "5xx", OK, DROPPED, "timeout", "closed"]
             .map(|result| metrics.count(&Party::model("openai"), result));
         assert_eq!(counts, [0, 1, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_status_that_is_expected_is_no_failure() {
+        let metrics = Arc::new(Metrics::default());
+        let party = Party::of_operator(PartyKind::Carrier, "telnyx");
+        for status in [200, 404, 422, 401, 429, 503] {
+            Exchange::begin(&metrics, &party, "POST", "https://a.example/")
+                .expecting(&[404, 422])
+                .answered(status);
+        }
+        assert_eq!([OK, "4xx", "5xx"].map(|result| metrics.count(&party, result)), [3, 2, 1]);
     }
 
     #[test]

@@ -17,7 +17,8 @@ use sidetone_engine::base::api_key::ApiKey;
 use sidetone_engine::config::Config;
 use sidetone_engine::engine::{Admission, Engine, FinalResponse, PreparedResponse, SocketAdmission};
 use sidetone_engine::ports::{
-    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, NoWebSockets, Ports, Shard, Shards, Wake,
+    Blobs, Database, Homes, HttpError, HttpReply, HttpRequest, Metrics, NoWebSockets, Ports, Shard, Shards,
+    Wake,
 };
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
@@ -119,13 +120,18 @@ impl Sandbox {
 
     /// A new service with a custom database and custom blobs.
     pub fn over_both(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
-        Self::over_any(database, None, blobs, settings)
+        Self::over_any(database, None, blobs, None, settings)
+    }
+
+    /// A new service that these metrics measure.
+    pub fn with_metrics(metrics: Arc<dyn Metrics>, settings: &[(&str, &str)]) -> Self {
+        Self::over_any(Arc::new(memory()), None, Arc::new(MemoryBlobs::default()), Some(metrics), settings)
     }
 
     /// A new service over several databases, as at the edge.
     pub fn over_shards(shards: Shards, settings: &[(&str, &str)]) -> Self {
         let first = shards.all.first().map_or_else(|| shards.directory.clone(), |one| one.database.clone());
-        Self::over_any(first, Some(shards), Arc::new(MemoryBlobs::default()), settings)
+        Self::over_any(first, Some(shards), Arc::new(MemoryBlobs::default()), None, settings)
     }
 
     #[expect(clippy::expect_used, reason = "a test that cannot start must fail")]
@@ -133,6 +139,7 @@ impl Sandbox {
         database: Arc<dyn Database>,
         shards: Option<Shards>,
         blobs: Arc<dyn Blobs>,
+        metrics: Option<Arc<dyn Metrics>>,
         settings: &[(&str, &str)],
     ) -> Self {
         let lookup = |name: &str| {
@@ -157,7 +164,7 @@ impl Sandbox {
             keys: Arc::new(RingKeys),
             live: Arc::new(Homes::new(clock.clone())),
             mailer: None,
-            metrics: None,
+            metrics,
             traces: None,
         };
         let engine = Engine::new(config, ports).expect("a valid operation table");
@@ -307,7 +314,7 @@ impl Sandbox {
         }
     }
 
-    /// What a host would have logged for the operator so far, such as a code to sign in with.
+    /// What a host would have logged for the operator so far, such as a code to sign in with, and what failed on our side.
     pub fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -345,7 +352,8 @@ impl Sandbox {
     /// `stream` replaces the body.
     fn reply(&self, response: FinalResponse, stream: Option<Bytes>) -> Reply {
         let (response, record) = response.into_parts();
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(record.note().map(str::to_owned));
+        let told = record.note().into_iter().chain(record.incident()).map(str::to_owned);
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
         assert!(record.status().as_u16() != 500, "{record}");
         let (parts, body) = response.into_parts();
         Reply::new(parts.status.as_u16(), parts.headers, stream.unwrap_or(body))

@@ -1,11 +1,13 @@
-//! The settings of the native host only: the address to listen on and the data folder.
+//! The settings that only the native host reads.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sidetone_engine::base::setting::SettingError;
+use sidetone_engine::config::{Config, SHARDS};
 
 use crate::log::{LOG_FORMAT, LogFormat};
+use crate::memory;
 
 /// Settings that only the native host reads.
 pub const HOST_SETTINGS: &[&str] =
@@ -44,6 +46,30 @@ impl TlsFiles {
 
 /// The longest time that stopping takes. `docker stop` kills after 10 s.
 const STOP_SECONDS: &str = "SIDETONE_STOP_SECONDS";
+/// The server secret.
+const SECRET: &str = "SIDETONE_SECRET";
+/// The memory that conversations may use.
+const MEMORY_MB: &str = "SIDETONE_MEMORY_MB";
+
+/// A variable of the environment, as it is.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// A variable of the environment, trimmed; `None` if it is missing or blank.
+pub fn text(name: &str) -> Option<String> {
+    filled(&variable(name)?)
+}
+
+/// A value, trimmed; `None` if it is blank.
+pub fn filled(value: &str) -> Option<String> {
+    Some(value.trim()).filter(|value| !value.is_empty()).map(str::to_owned)
+}
+
+/// The server secret, where a setting has it. As it is, since the service takes it so.
+pub fn secret() -> Option<String> {
+    variable(SECRET).filter(|secret| !secret.trim().is_empty())
+}
 
 /// The settings of the native host.
 #[derive(Debug, Clone)]
@@ -85,8 +111,32 @@ impl Settings {
         let reserve_bytes = u64::from(reserve_mb) * 1024 * 1024;
         let log_format = LogFormat::read(get(LOG_FORMAT).as_deref())?;
         let tls = TlsFiles::read(get(TLS_CERT), get(TLS_KEY))?;
-        let has_secret = get("SIDETONE_SECRET").is_some();
+        let has_secret = get(SECRET).is_some();
         Ok(Self { listen, data: data.into(), reserve_bytes, stop, log_format, tls, has_secret })
+    }
+
+    /// The configuration of the service that listens on `listen`, read with `lookup`. Without SIDETONE_BASE_URL, the base
+    /// URL follows from `listen`; without SIDETONE_SECRET, the server secret is `secret`.
+    pub fn config(
+        &self,
+        lookup: impl Fn(&str) -> Option<String>,
+        listen: SocketAddr,
+        secret: &str,
+    ) -> Result<Config, SettingError> {
+        let private_key = text_or_file(PRIVATE_KEY, lookup(PRIVATE_KEY))?;
+        let of_machine = |name: &str| match name {
+            PRIVATE_KEY => private_key.clone(),
+            MEMORY_MB => lookup(name).or_else(memory::default_mb),
+            name => lookup(name),
+        };
+        let base_url = base_url(listen, self.tls.is_some());
+        let config = Config::from_settings(of_machine, &base_url, secret)?;
+        if !config.shards.is_empty() {
+            let message =
+                "is for a Worker: the database of a server has no limit to be spread for".to_owned();
+            return Err(SettingError { name: SHARDS, message });
+        }
+        Ok(config)
     }
 }
 
@@ -110,10 +160,10 @@ fn listen_address(text: &str) -> Result<SocketAddr, SettingError> {
 }
 
 /// The setting whose value can be the path of a file.
-pub const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
+const PRIVATE_KEY: &str = "SIDETONE_VONAGE_PRIVATE_KEY";
 
 /// The key from the setting's value, or from the file whose path is the value. The error never contains the value.
-pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<String>, SettingError> {
+fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<String>, SettingError> {
     let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return Ok(None) };
     if value.contains("-----BEGIN") {
         return Ok(Some(value));
@@ -131,7 +181,7 @@ pub fn text_or_file(name: &'static str, value: Option<String>) -> Result<Option<
 }
 
 /// The URL of a service on this address, for a browser on this machine.
-pub fn base_url(address: SocketAddr, has_tls: bool) -> String {
+fn base_url(address: SocketAddr, has_tls: bool) -> String {
     let scheme = if has_tls { "https" } else { "http" };
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("{scheme}://127.0.0.1:{}", v4.port()),
@@ -156,6 +206,12 @@ mod tests {
         let error = read("a-secret-that-is-no-file").unwrap_err();
         assert!(error.name == PRIVATE_KEY && !error.message.contains("a-secret"), "{error}");
         assert_eq!(read(" "), Ok(None));
+    }
+
+    #[test]
+    fn a_blank_value_is_none() {
+        assert_eq!((filled(" key\n").as_deref(), filled(" \n")), (Some("key"), None));
+        assert_eq!(text("SIDETONE_NOBODY_SETS_THIS"), None);
     }
 
     #[test]

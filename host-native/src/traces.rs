@@ -2,6 +2,7 @@
 //! a call when it has ended, so nothing of it is in the way of a conversation; what the collector does not take in time is
 //! dropped.
 mod collector;
+mod exporter;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,7 @@ use sidetone_engine::base::setting::SettingError;
 use sidetone_engine::ports::{self, Attribute, Step, otlp};
 
 use collector::Collector;
+use exporter::Exporter;
 
 /// Makes spans of calls and sends them.
 pub struct Traces {
@@ -27,16 +29,20 @@ impl Traces {
     /// `None` without an endpoint. The library reads its other variables itself.
     pub fn from_settings(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingError> {
         let Some(name) = otlp::turned_on_by(&lookup) else { return Ok(None) };
-        otlp::headers(&lookup)?;
+        // To the library, an empty variable is set, and hides the one for all signals. It decodes these values once more.
+        let headers = otlp::headers(&lookup)?.into_iter();
+        let headers = headers.map(|(name, value)| (name, value.replace('%', "%25"))).collect();
         let wrong = |message: String| SettingError { name, message };
         let collector = Collector::new().map_err(|error| wrong(error.to_string()))?;
-        let exporter = SpanExporter::builder().with_http().with_http_client(collector).build();
+        let last_problem = collector.last_problem();
+        let exporter =
+            SpanExporter::builder().with_http().with_http_client(collector).with_headers(headers).build();
         let exporter =
             exporter.map_err(|_| wrong("is not a URL such as http://127.0.0.1:4318".to_owned()))?;
         let known = otlp::resource(&lookup)?.into_iter().map(|(name, value)| KeyValue::new(name, value));
         let resource = Resource::builder().with_attributes(known);
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(exporter)
+            .with_batch_exporter(Exporter::new(exporter, last_problem))
             .with_resource(resource.build())
             .build();
         let tracer = provider.tracer("sidetone");

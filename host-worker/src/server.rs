@@ -228,7 +228,7 @@ fn unconfigured(head: Parts, not_ready: NotReady) -> worker::Result<Response> {
     send(FinalResponse::unconfigured(head, &not_ready.name, detail, &PlatformClock, &PlatformRandom), None)
 }
 
-/// Logs internal errors. The platform logs all requests itself.
+/// Logs notes and internal errors. There is no line for each request: docs/operating.md, "Logs at the edge".
 fn log(response: FinalResponse) -> http::Response<Bytes> {
     let (response, record) = response.into_parts();
     if let Some(note) = record.note() {

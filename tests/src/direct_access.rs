@@ -14,6 +14,7 @@ use sidetone::keys::RingKeys;
 use sidetone::open_files::Outgoing;
 use sidetone::system::{SystemClock, SystemRandom};
 use sidetone_engine::base::api_key::ApiKey;
+use sidetone_engine::base::ids::WorkspaceId;
 use sidetone_engine::config::Config;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 use sidetone_engine::ports::{
@@ -52,6 +53,21 @@ pub fn at_edge(address: SocketAddr, key: &str) -> Services {
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(future)
+}
+
+/// Drops the triggers that lock a workspace, but for those of the tables in `but`.
+pub async fn disarm(services: &Services, workspace_id: &WorkspaceId, but: &[&str]) {
+    let find = sql!(
+        "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' AND instr(name, :ulid) > 0",
+        ulid = &workspace_id[3..]
+    );
+    let [found] = services.read([find]).await.expect("the triggers");
+    let drops: Vec<Statement> = found
+        .iter()
+        .filter(|row| !but.contains(&row.str("tbl_name").expect("a table")))
+        .map(|row| sql!(format!("DROP TRIGGER {}", row.str("name").expect("a name"))))
+        .collect();
+    services.ports().database.write(drops).await.expect("they are dropped");
 }
 
 fn services(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>) -> Services {

@@ -11,7 +11,7 @@ use http::Method;
 use serde_json::{Value, json};
 use sidetone::Sandbox;
 use sidetone::sandbox::memory_shards;
-use sidetone_engine::ports::{Blobs, Database, HttpError, Shards};
+use sidetone_engine::ports::{Blobs, Database, HttpError, Metrics, Shards};
 
 use crate::edge::Edge;
 use crate::fakes::carrier;
@@ -156,6 +156,11 @@ impl World {
     /// The same with additional settings.
     pub fn over_all(database: Arc<dyn Database>, blobs: Arc<dyn Blobs>, settings: &[(&str, &str)]) -> Self {
         Self::in_memory(Sandbox::over_both(database, blobs, &[self::settings(), settings].concat()))
+    }
+
+    /// In memory, measured by the test, on any host.
+    pub fn with_metrics(metrics: Arc<dyn Metrics>, settings: &[(&str, &str)]) -> Self {
+        Self::in_memory(Sandbox::with_metrics(metrics, &[self::settings(), settings].concat()))
     }
 
     /// In memory, over the test's database, on any host.

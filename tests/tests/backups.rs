@@ -2,6 +2,7 @@
 //! and recording is there.
 #![allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test")]
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -84,16 +85,23 @@ fn settings(key: &str) -> [(&str, &str); 2] {
     [("SIDETONE_BOOTSTRAP_KEYS", key), ("SIDETONE_BASE_URL", "https://voice.example.com")]
 }
 
+/// A list or a thing without the times of the last use: these a read changes.
+fn without_use(read: &Value) -> Value {
+    let mut read = read.clone();
+    for row in read.as_array_mut().into_iter().flatten() {
+        if let Some(fields) = row.as_object_mut() {
+            fields.remove("last_used_at");
+        }
+    }
+    read
+}
+
 /// Everything that was acknowledged is there.
 fn expect_all(data: &Path, filled: &Filled) {
     let server = Server::start(data, &settings(&filled.key));
     let mut client = server.connect(&filled.key);
     for (path, (was, is)) in READS.iter().zip(filled.reads.iter().zip(reads(&mut client))) {
-        // When a key was last used is the only thing that a read changes.
-        let without_use = |value: &Value| value.to_string().replace("last_used_at", "");
-        if *path != "/keys" {
-            assert_eq!(without_use(was), without_use(&is), "{path}");
-        }
+        assert_eq!(without_use(was), without_use(&is), "{path}");
     }
     let again = client.send("POST", "/tools", &[("idempotency-key", "one")], Some(&tool())).unwrap();
     assert_eq!(again.json, filled.tool, "the signing secret is derived again");
@@ -155,6 +163,39 @@ fn a_lost_folder_is_restored_in_full() {
         assert!(error.contains("is not empty") && error.contains("SIDETONE_DATA"), "{error}");
         fs::remove_dir_all(&data).unwrap();
     }
+}
+
+/// Whoever forgets to stop the service first loses nothing that was acknowledged, and is told.
+#[test]
+fn a_service_whose_folder_is_replaced_acknowledges_nothing_and_ends() {
+    let folder = Folder::new();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let key = bootstrap_key(1);
+    let mut server = Server::start(&data, &settings(&key));
+    let mut client = server.connect(&key);
+    let desk = json!({"name": "Desk", "instructions": "Be kind."});
+    let made = client.expect(201, "POST", "/assistants", Some(&desk));
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
+    let mut is_refused = || {
+        // It may have ended already.
+        if let Ok(answer) = client.send("POST", "/assistants", &[], Some(&desk)) {
+            assert_eq!((answer.status, &answer["error"]["code"]), (503, &json!("unavailable")));
+        }
+    };
+    fs::remove_dir_all(&data).unwrap();
+    is_refused();
+    said(&process::run(&data, &[], &["restore", text(&copy)]));
+    is_refused();
+    assert_eq!(server.wait().code(), Some(1));
+    let log = server.log();
+    let told =
+        log.lines().find(|line| line.contains("ERROR") && line.contains("was removed or replaced while"));
+    let told = told.unwrap_or_else(|| panic!("it does not say why: {log}"));
+    assert!(told.contains(text(&data.join("sidetone.db"))) && told.contains("start it again"), "{told}");
+
+    let again = Server::start(&data, &settings(&key));
+    let all = again.connect(&key).expect(200, "GET", "/assistants", None);
+    assert_eq!((all.as_array().map(Vec::len), &all[0]["id"]), (Some(1), &made["id"]), "{all}");
 }
 
 #[test]
@@ -328,15 +369,140 @@ fn a_recording_that_no_row_names_is_not_restored() {
     record(&mut server.connect(&key));
     assert!(server.stop().success());
     let segment = first_segment(&data);
-    let stray = segment.with_file_name("call_01.rec_01.0.pcm");
-    let further =
-        segment.with_file_name(segment.file_name().unwrap().to_str().unwrap().replace(".0.pcm", ".9.pcm"));
-    fs::copy(&segment, &stray).unwrap();
-    fs::copy(&segment, &further).unwrap();
+    let recording = segment.file_name().unwrap().to_str().unwrap().strip_suffix(".0.pcm").unwrap().to_owned();
+    let stray = segment.with_file_name(format!("{}.0.pcm", other_id(&recording)));
+    let further = segment.with_file_name(format!("{recording}.99.pcm"));
+    let foreign = segment.with_file_name("call_01.rec_01.0.pcm");
+    for copy in [&stray, &further, &foreign] {
+        fs::copy(&segment, copy).unwrap();
+    }
     said(&process::run(&data, &[], &["backup", text(&copy)]));
     fs::remove_dir_all(&data).unwrap();
     said(&process::run(&data, &[], &["restore", text(&copy)]));
     assert!(segment.exists() && !stray.exists() && !further.exists());
+    assert!(foreign.exists(), "the service has not made it");
+}
+
+/// As after a restore of the newest database beside recordings and transcripts of an earlier night.
+#[test]
+fn what_no_row_names_is_found_and_removed() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    let mut client = server.connect(&key);
+    (0..3).for_each(|_| drop(record(&mut client)));
+    drop(client);
+    assert!(server.stop().success());
+
+    let database = rusqlite::Connection::open(data.join("sidetone.db")).unwrap();
+    let mut select = database.prepare("SELECT id FROM recordings ORDER BY id").unwrap();
+    let ids: Vec<String> = select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    drop(select);
+    let [erased, writing, ready] = &ids[..] else { panic!("{ids:?}") };
+    let erase = "UPDATE recordings SET state = 'deleted', due_at = NULL WHERE id = ?1";
+    database.execute(erase, [erased]).unwrap();
+    // Its last segment is stored and not counted yet.
+    let write = "UPDATE recordings SET state = 'writing', segments = segments - 1 WHERE id = ?1";
+    database.execute(write, [writing]).unwrap();
+    // Its transcript is being archived.
+    let archive = "UPDATE call_transcripts SET archive_bytes = 0 WHERE seq = (SELECT min(seq) FROM calls)";
+    assert_eq!(database.execute(archive, []).unwrap(), 1);
+    let call: String = database
+        .query_row("SELECT workspace_id || '/' || id FROM calls ORDER BY seq LIMIT 1", [], |row| row.get(0))
+        .unwrap();
+    drop(database);
+    let transcripts = data.join("transcripts");
+    let named = transcripts.join(format!("{call}.json"));
+    let stray = transcripts.join(format!("{}.json", other_id(&call)));
+    let foreign = named.with_file_name("summary.json");
+    fs::create_dir_all(named.parent().unwrap()).unwrap();
+    fs::set_permissions(&transcripts, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(&named, "{}").unwrap();
+    fs::write(&stray, "{}").unwrap();
+    fs::write(&foreign, "{}").unwrap();
+    let workspace = first_segment(&data).parent().unwrap().to_owned();
+    let segments = |id: &str| {
+        let files = fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| text(file).contains(id)).count()
+    };
+    let before = [segments(writing), segments(ready)];
+    assert!(segments(erased) > 0 && before.iter().all(|count| *count > 0), "{before:?}");
+
+    let unnamed = format!("{} files", segments(erased) + 1);
+    let output = process::run(&data, &[], &["check"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(refused(&output).contains("2 problems in"), "{report}");
+    assert!(report.contains("summary.json in the data folder is not the service's"), "{report}");
+    assert!(report.contains(&format!("no row of the database names {unnamed}")), "{report}");
+    assert!(report.contains(erased.as_str()) && !report.contains(writing.as_str()), "{report}");
+    assert!(stray.exists() && segments(erased) > 0, "a check changes nothing");
+
+    let output = process::run(&data, &[], &["check", "--remove-unnamed"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = refused(&output);
+    assert!(error.contains(&format!("{unnamed} (")) && error.contains("--remove-unnamed --yes"), "{error}");
+    assert!(report.contains("unnamed  recordings/") && report.contains(erased.as_str()), "{report}");
+    assert!(!report.contains("summary.json") && !report.contains(writing.as_str()), "{report}");
+    assert!(stray.exists() && segments(erased) > 0, "without --yes it changes nothing");
+
+    let output = process::run(&data, &[], &["check", "--remove-unnamed", "--yes"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(refused(&output).contains("1 problem in"), "{report}");
+    assert!(report.contains(&format!("removed  {unnamed} (")), "{report}");
+    assert!(!stray.exists() && segments(erased) == 0, "{report}");
+    assert!(named.exists() && [segments(writing), segments(ready)] == before, "{report}");
+    assert!(foreign.exists(), "the service has not made it");
+    fs::remove_file(foreign).unwrap();
+    said(&process::run(&data, &[], &["check"]));
+    said(&process::run(&data, &[], &["check", "--remove-unnamed"]));
+}
+
+/// A service writes files, and a database that is new names none.
+#[test]
+fn nothing_is_removed_beside_a_service_or_a_new_database() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let remove = |yes: Option<&str>| {
+        let arguments: Vec<&str> = ["check", "--remove-unnamed"].into_iter().chain(yes).collect();
+        process::run(&data, &[], &arguments)
+    };
+    let server = Server::start(&data, &settings(&key));
+    record(&mut server.connect(&key));
+    for yes in [None, Some("--yes")] {
+        let error = refused(&remove(yes));
+        assert!(error.contains("only while no service runs") && error.contains("stop it first"), "{error}");
+    }
+    assert!(server.stop().success());
+
+    let segment = first_segment(&data);
+    let database = rusqlite::Connection::open(data.join("sidetone.db")).unwrap();
+    database.execute("UPDATE recordings SET state = 'deleted', due_at = NULL", []).unwrap();
+    drop(database);
+    let output = remove(None);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(refused(&output).contains("make sure first"), "{report}");
+    assert!(report.contains("warning  that is more than half of the"), "{report}");
+
+    for name in ["sidetone.db", "sidetone.db-wal", "sidetone.db-shm"] {
+        let file = data.join(name);
+        assert!(!file.exists() || fs::remove_file(file).is_ok());
+    }
+    assert!(Server::start(&data, &settings(&key)).stop().success());
+    for yes in [None, Some("--yes")] {
+        let error = refused(&remove(yes));
+        assert!(error.contains("the database has no calls"), "{error}");
+    }
+    assert!(segment.exists());
+    let error = refused(&process::run(&data, &[], &["check", "--yes"]));
+    assert!(!error.is_empty() && segment.exists(), "{error}");
+}
+
+/// An id of the same kind, of nothing.
+fn other_id(id: &str) -> String {
+    let (rest, last) = id.split_at(id.len() - 1);
+    format!("{rest}{}", if last == "0" { "1" } else { "0" })
 }
 
 #[test]
@@ -389,7 +555,7 @@ fn a_backup_cannot_speak_to_the_terminal() {
     database.execute("INSERT INTO migrations (name) VALUES ('\u{1b}[2J.sql')", []).unwrap();
     drop(database);
     let error = refused(&process::run(&at("other"), &[], &["restore", text(&copy)]));
-    assert!(error.contains("it has step \u{fffd}[2J.sql"), "{error:?}");
+    assert!(error.contains("it has migration \u{fffd}[2J.sql"), "{error:?}");
 }
 
 /// One that another user made would be taken for a full disk.

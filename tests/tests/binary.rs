@@ -311,7 +311,7 @@ fn the_command_line_makes_links_to_sign_in() {
     assert_eq!(people, 1);
     assert!(server.stop().success());
     let server = Server::start(&data, &[]);
-    assert!(!server.welcome().contains("sign-in/link"), "somebody has an account: {}", server.welcome());
+    assert!(!server.welcome().contains("sign-in/link"), "the operator has signed in: {}", server.welcome());
     assert!(server.stop().success());
 }
 

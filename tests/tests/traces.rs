@@ -18,7 +18,9 @@ fn call(folder: &Folder, collector: &Receiver) -> (Server, String) {
     let settings = [
         ("SIDETONE_BOOTSTRAP_KEYS", key.as_str()),
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &url),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=a-key"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=a%20key%2541"),
+        // As good as none.
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", ""),
         ("OTEL_BSP_SCHEDULE_DELAY", "200"),
         ("SIDETONE_STOP_SECONDS", "2"),
     ];
@@ -62,7 +64,7 @@ fn a_collector_gets_a_trace_of_each_call() {
     assert!(server.stop().success());
     let sent = &received[0];
     assert_eq!((sent.method.as_str(), sent.header("content-type")), ("POST", "application/x-protobuf"));
-    assert_eq!(sent.header("x-collector-key"), "a-key");
+    assert_eq!(sent.header("x-collector-key"), "a key%41");
     let request = ExportTraceServiceRequest::decode(sent.body.as_slice()).expect("OTLP");
     let resource = format!("{:?}", request.resource_spans[0].resource);
     assert!(resource.contains("service.name") && resource.contains("sidetone"), "{resource}");
@@ -88,6 +90,47 @@ fn a_collector_gets_a_trace_of_each_call() {
     assert!(of(turn, "chat rules").is_some(), "{spans:?}");
     let everything = String::from_utf8_lossy(&sent.body).into_owned();
     assert!(!everything.contains("4711") && !everything.contains("Welcome"), "nothing that was said");
+}
+
+#[test]
+fn a_batch_that_is_taken_at_a_later_attempt_is_not_lost() {
+    let folder = Folder::new();
+    let collector = Receiver::start(ReceiverBehaviour::With(503, "retry-after", "1".to_owned()));
+    let (server, _) = call(&folder, &collector);
+    collector.wait_for(1, Duration::from_secs(20));
+    collector.set(ReceiverBehaviour::Status(200));
+    let attempts = collector.wait_for(2, Duration::from_secs(20));
+    assert!(attempts[1].at - attempts[0].at >= Duration::from_secs(1), "as the collector asked");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(!server.log().contains("traces"), "nothing is lost: {}", server.log());
+    assert!(server.stop().success());
+}
+
+#[test]
+fn spans_that_a_collector_rejects_are_logged() {
+    let folder = Folder::new();
+    let collector = Receiver::start(ReceiverBehaviour::Says("\u{a}\u{6}\u{8}\u{2}\u{12}\u{2}no"));
+    let (server, _) = call(&folder, &collector);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !server.log().contains("rejected_spans=2 error_message=\"no\"") {
+        assert!(Instant::now() < deadline, "{}", server.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_batch_that_is_lost_is_logged_once() {
+    let folder = Folder::new();
+    let collector = Receiver::start(ReceiverBehaviour::Status(400));
+    let (server, _) = call(&folder, &collector);
+    collector.wait_for(1, Duration::from_secs(20));
+    std::thread::sleep(Duration::from_millis(500));
+    let log = server.log();
+    let is_about_traces = |line: &&str| line.contains("traces") || line.contains("opentelemetry");
+    let warnings: Vec<&str> = log.lines().filter(is_about_traces).collect();
+    assert!(matches!(warnings[..], [line] if line.contains("it answered 400")), "{warnings:?}");
+    assert!(server.stop().success());
 }
 
 #[test]

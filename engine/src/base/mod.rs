@@ -26,7 +26,7 @@ pub mod setting;
 pub mod shared_cache;
 pub(crate) mod stopping;
 pub mod targets;
-pub(crate) mod text;
+pub mod text;
 pub mod time;
 pub mod tool_parameters;
 pub mod values;

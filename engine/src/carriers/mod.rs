@@ -70,7 +70,8 @@ pub trait Carrier: Port {
         Reply::Document { content_type: "text/plain; charset=utf-8", body: String::new() }
     }
 
-    /// The request that ends a call.
+    /// The request that ends a call. It expects the statuses with which [`Carrier::hung_up`] accepts that the call has already
+    /// ended: whoever hung up, it is often asked for a line that is gone.
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing;
 
     /// Interprets the response to [`Carrier::hang_up`]: a call that has already ended is not an error.
@@ -404,6 +405,27 @@ mod tests {
                 }
             }
         })
+    }
+
+    #[test]
+    fn a_hang_up_expects_what_it_accepts_of_a_call_that_has_ended() {
+        let over = json!({"code": 21_220, "errors": [{"code": "90018", "title": "x"}]}).to_string();
+        let call =
+            Ending { carrier_call_id: "c-1", answered: true, region_url: None, command_id: "k", now_ms: 0 };
+        let carriers = carriers();
+        for name in [CarrierName::Twilio, CarrierName::Telnyx, CarrierName::Plivo, CarrierName::Vonage] {
+            let carrier = carriers.get(name).unwrap();
+            let is_accepted = |status: &u16| {
+                let reply = HttpReply { status: *status, headers: Vec::new(), body: over.clone().into() };
+                carrier.hung_up(&reply).is_ok()
+            };
+            let accepted: Vec<u16> = (300..600).filter(is_accepted).collect();
+            assert_eq!(carrier.hang_up(&call).expected, accepted, "{name:?}");
+            assert!(accepted.contains(&404), "{name:?}");
+            let is_harmless = |status: &u16| [400, 404, 422].contains(status);
+            assert!(accepted.iter().all(is_harmless), "{name:?}: {accepted:?}");
+            assert!(carrier.ask("k", 0).expected.is_empty(), "{name:?}");
+        }
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Outgoing {
     pub content_type: Option<&'static str>,
     /// Empty for no body.
     pub body: Bytes,
+    /// As in [`HttpRequest`](crate::ports::HttpRequest).
+    pub expected: &'static [u16],
 }
 
 /// The `Authorization` header of a request.

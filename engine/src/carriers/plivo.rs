@@ -73,6 +73,7 @@ impl Plivo {
             },
             content_type: body.map(|_| "application/json"),
             body: body.map(Value::to_string).unwrap_or_default().into(),
+            expected: &[],
         }
     }
 
@@ -160,12 +161,14 @@ impl Carrier for Plivo {
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
         let kind = if call.answered { "Call" } else { "Request" };
         let id = utf8_percent_encode(call.carrier_call_id, IN_PATH);
-        self.request("DELETE", &format!("{kind}/{id}/"), None)
+        let request = self.request("DELETE", &format!("{kind}/{id}/"), None);
+        Outgoing { expected: shared::CALL_IS_OVER, ..request }
     }
 
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
         match reply.status {
-            200..=299 | 404 => Ok(()),
+            200..=299 => Ok(()),
+            status if shared::CALL_IS_OVER.contains(&status) => Ok(()),
             _ => Err(self.rejection(reply)),
         }
     }

@@ -15,6 +15,9 @@ use crate::speech::g711;
 /// A longer run of letters and digits is no word, id or number of a carrier, but one of our tokens or a part of it.
 const WORD_BYTES_MAX: usize = 64;
 
+/// The status of a request about a call that has ended, where a carrier has no other one.
+pub const CALL_IS_OVER: &[u16] = &[404];
+
 /// HMAC-SHA1 (RFC 2104), for Twilio's signatures.
 pub fn hmac_sha1(key: &[u8], message: &[u8]) -> Vec<u8> {
     // HMAC accepts a key of any length; the error type exists for other MACs.

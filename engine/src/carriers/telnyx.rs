@@ -35,8 +35,11 @@ const BASE_URL_DEFAULT: &str = "https://api.telnyx.com/v2";
 const RING_SECONDS: std::ops::RangeInclusive<u32> = 5..=600;
 /// Upper limit of `time_limit_secs` in a dial: more is rejected with code 10033.
 const CALL_SECONDS_MAX: u32 = 14_400;
-/// The error codes of a command for a call that has ended: recently, or so long ago that its id is no longer valid.
-const CALL_IS_OVER: [&str; 2] = ["90018", "90015"];
+/// The statuses of a command for a call that has ended: 404, and 422 with one of [`CALL_IS_OVER_CODES`]. As
+/// [`Outgoing::expected`] they stand for themselves: a 422 with another code is an error of [`Carrier::hung_up`] alone.
+const CALL_IS_OVER: &[u16] = &[404, 422];
+/// It has ended recently, or so long ago that its id is no longer valid.
+const CALL_IS_OVER_CODES: [&str; 2] = ["90018", "90015"];
 /// Characters that a path segment may contain unencoded (RFC 3986, 3.3): the call ids contain a colon.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -92,6 +95,7 @@ impl Telnyx {
             authorization: Authorization::Bearer(self.api_key.clone()),
             content_type: Some("application/json"),
             body: Bytes::from(body.to_string()),
+            expected: &[],
         }
     }
 
@@ -173,17 +177,17 @@ impl Carrier for Telnyx {
     }
 
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
-        self.command(call.carrier_call_id, "hangup", &json!({ "command_id": call.command_id }))
+        let command = self.command(call.carrier_call_id, "hangup", &json!({ "command_id": call.command_id }));
+        Outgoing { expected: CALL_IS_OVER, ..command }
     }
 
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
-        let rejection = match reply.status {
-            200..=299 | 404 => return Ok(()),
-            _ => causes::rejection(reply),
-        };
-        match reply.status == 422 && CALL_IS_OVER.contains(&rejection.code.as_str()) {
-            true => Ok(()),
-            false => Err(rejection),
+        let rejection = causes::rejection(reply);
+        let says_so = reply.status == 404 || CALL_IS_OVER_CODES.contains(&rejection.code.as_str());
+        match reply.status {
+            200..=299 => Ok(()),
+            status if says_so && CALL_IS_OVER.contains(&status) => Ok(()),
+            _ => Err(rejection),
         }
     }
 

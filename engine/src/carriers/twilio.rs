@@ -34,6 +34,10 @@ const BASE_URL: &str = "https://api.twilio.com";
 /// The longest valid `Timeout`.
 const RING_SECONDS_MAX: u32 = 600;
 
+/// The statuses of a request about a call that has ended: 404, and 400 with the code [`causes::CALL_IS_OVER`]. As
+/// [`Outgoing::expected`] they stand for themselves: a 400 with another code is an error of [`Carrier::hung_up`] alone.
+const CALL_IS_OVER: &[u16] = &[400, 404];
+
 /// Hexadecimal digits of a SID, after the two letters of its type.
 const SID_DIGITS: usize = 32;
 
@@ -76,6 +80,7 @@ impl Twilio {
             },
             content_type: Some("application/x-www-form-urlencoded"),
             body: Bytes::from(shared::form(form)),
+            expected: &[],
         }
     }
 }
@@ -158,14 +163,16 @@ impl Carrier for Twilio {
 
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
         let status = if call.answered { "completed" } else { "canceled" };
-        self.post(&format!("Calls/{}.json", path_segment(call.carrier_call_id)), &[("Status", status)])
+        let path = format!("Calls/{}.json", path_segment(call.carrier_call_id));
+        Outgoing { expected: CALL_IS_OVER, ..self.post(&path, &[("Status", status)]) }
     }
 
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
         let problem = Problem::of(reply);
+        let says_so = reply.status == 404 || problem.code == Some(causes::CALL_IS_OVER);
         match reply.status {
-            200..=299 | 404 => Ok(()),
-            _ if problem.code == Some(causes::CALL_IS_OVER) => Ok(()),
+            200..=299 => Ok(()),
+            status if says_so && CALL_IS_OVER.contains(&status) => Ok(()),
             status => Err(problem.rejection(status)),
         }
     }

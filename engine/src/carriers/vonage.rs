@@ -110,6 +110,7 @@ impl Vonage {
             authorization: Authorization::Jwt { claims, key: self.private_key.clone() },
             content_type: Some("application/json"),
             body: body.to_string().into(),
+            expected: &[],
         }
     }
 
@@ -203,12 +204,14 @@ impl Carrier for Vonage {
 
     fn hang_up(&self, call: &Ending<'_>) -> Outgoing {
         let url = self.call_url(call.carrier_call_id, call.region_url);
-        self.request("PUT", url, &json!({"action": "hangup"}), call.command_id, call.now_ms)
+        let request = self.request("PUT", url, &json!({"action": "hangup"}), call.command_id, call.now_ms);
+        Outgoing { expected: shared::CALL_IS_OVER, ..request }
     }
 
     fn hung_up(&self, reply: &HttpReply) -> Result<(), Rejection> {
         match reply.status {
-            200..=299 | 404 => Ok(()),
+            200..=299 => Ok(()),
+            status if shared::CALL_IS_OVER.contains(&status) => Ok(()),
             _ => Err(rejection(reply)),
         }
     }

@@ -118,6 +118,7 @@ async fn send_by_api(
         response_bytes_max: MAIL_REPLY_BYTES_MAX,
         egress: Egress::Operator,
         party: Party::of_operator(PartyKind::Mail, "api"),
+        expected: &[],
     };
     match services.ports().http.send(request).await {
         Ok(reply) | Err(HttpError::TooLarge(reply)) if (200..300).contains(&reply.status) => Ok(()),

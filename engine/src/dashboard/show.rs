@@ -27,6 +27,15 @@ pub(super) struct Outcome {
     pub done: Option<String>,
 }
 
+/// What reads say beside what the page shows.
+#[derive(Default)]
+struct Beside {
+    /// The rest of lists: the parameter that continues each, and its value.
+    continues: Vec<(String, String)>,
+    /// What went wrong on our side although the read has an answer; for the log.
+    incident: Option<String>,
+}
+
 /// Who asks, in the words of operations.
 pub(super) fn principal(session: &Session) -> Principal {
     let actor = Actor::Person { account_id: session.account_id.clone(), role: session.role };
@@ -85,11 +94,17 @@ pub(super) async fn page(
         let error = Error::new(Code::NotFound, "There is no such page. The menu lists all of them.");
         return Ok(failure(visit, &frame, error, None, &Value::Null));
     };
-    let mut continues = Vec::new();
-    match read_all(visit, session, page, &values, &frame.query, &mut continues).await {
-        Ok(read) => Ok(reply::page(status, (page.render)(&Frame { continues, ..frame }, &read))),
+    let mut beside = Beside::default();
+    let read = read_all(visit, session, page, &values, &frame.query, &mut beside).await;
+    let Beside { continues, incident } = beside;
+    match read {
+        Ok(read) => {
+            let shown = reply::page(status, (page.render)(&Frame { continues, ..frame }, &read));
+            Ok(with_incident(shown, incident))
+        }
         Err(fault) => {
-            let (error, incident) = fault.split();
+            let (error, why) = fault.split();
+            let incident = why.or(incident);
             if error.code == Code::Unauthorized {
                 return Ok(sign_in::ask(visit));
             }
@@ -137,7 +152,7 @@ async fn base(
     // The list is newest first: the one after the next newer one.
     let after = listing::cursor(&next.to_string());
     let query = [("after".to_owned(), after), ("limit".to_owned(), "1".to_owned())];
-    match run_read(visit, session, &REVISIONS, values, &query, &mut Vec::new()).await {
+    match run_read(visit, session, &REVISIONS, values, &query, &mut Beside::default()).await {
         Ok(mut found) => Ok(found.get_mut(0).map(Value::take).unwrap_or_default()),
         Err(Fault::Refused(_)) => Ok(Value::Null),
         Err(fault) => Err(fault),
@@ -173,11 +188,11 @@ async fn read_all(
     page: &Page,
     values: &[(&'static str, String)],
     query: &[(String, String)],
-    continues: &mut Vec<(String, String)>,
+    beside: &mut Beside,
 ) -> Result<Vec<Value>, Fault> {
     let mut all = Vec::with_capacity(page.reads.len());
     for read in page.reads {
-        all.push(run_read(visit, session, read, values, query, continues).await?);
+        all.push(run_read(visit, session, read, values, query, beside).await?);
     }
     Ok(all)
 }
@@ -188,7 +203,7 @@ async fn run_read(
     read: &Read,
     values: &[(&'static str, String)],
     query: &[(String, String)],
-    continues: &mut Vec<(String, String)>,
+    beside: &mut Beside,
 ) -> Result<Value, Fault> {
     match read.operation {
         "list_sessions" => return visit.services().sessions_of(session, visit.now_ms).await,
@@ -238,8 +253,9 @@ async fn run_read(
     };
     let mut context = Context::new(visit.services().clone(), visit.now_ms, principal(session));
     let answer = dispatch::dispatch(visit.api, &mut context, operation, raw).await?;
+    beside.incident = beside.incident.take().or(context.take_incident());
     if let Some(next) = answer.next.filter(|_| !read.after.is_empty()) {
-        continues.push((read.after.to_owned(), next.value));
+        beside.continues.push((read.after.to_owned(), next.value));
     }
     match read.operation {
         "list_calls" => answers::calls(answer.body.as_deref()),

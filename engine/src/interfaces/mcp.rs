@@ -85,7 +85,7 @@ async fn post(api: &Api, incoming: &Incoming, now_ms: i64, request_id: &RequestI
     let mut response = match outcome {
         Ok(Some(reply)) => {
             let response = json_response(reply.status, Bytes::from(reply.text));
-            with_incident(response, context.incident.take())
+            with_incident(response, context.take_incident())
         }
         Ok(None) => empty_response(StatusCode::ACCEPTED),
         Err(fault) => api.refuse(fault, incoming, now_ms, request_id),

@@ -20,8 +20,9 @@ use crate::operations::{GROUPS, OPERATIONS, schema};
 
 const DESCRIPTION: &str = "Voice assistants as one engine: configure assistants, give them tools and \
     knowledge, bind phone numbers, and test them with simulated callers. Send your workspace API key as \
-    `Authorization: Bearer sidetone_…`. Every operation but the download of a recording is also an MCP tool of the same name at `/mcp`. \
-    Unknown fields and parameters are refused by name. Times are RFC 3339 UTC.";
+    `Authorization: Bearer sidetone_…`. Every operation but downloads, streams of events and the pages \
+    of the service itself is also an MCP tool of the same name at `/mcp`. Unknown fields and parameters are refused by \
+    name. Times are RFC 3339 UTC.";
 
 /// The service of the examples, which are the same wherever the document is served.
 const EXAMPLE_URL: &str = "https://voice.example.com";

@@ -59,7 +59,7 @@ pub async fn handle_as(
                 (None, None) => Ok(respond(answer, &api.services().config().base_url, request.uri())),
             };
             match sent {
-                Ok(response) => with_incident(response, context.incident.take()),
+                Ok(response) => with_incident(response, context.take_incident()),
                 Err(fault) => api.refuse(fault, incoming, now_ms, request_id),
             }
         }

@@ -1,5 +1,6 @@
 //! Moves the transcripts of old calls to the storage of blobs, where the operator wants it (`SIDETONE_ARCHIVE_DAYS`). A part of
-//! the sweep, with a budget of its own. The workspaces take turns, so a large one does not keep the others waiting.
+//! the sweep, with a budget of its own. The workspaces take turns, so neither a large one nor one that fails keeps the others
+//! waiting.
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::base::hash::sha256_hex;
@@ -26,26 +27,31 @@ impl Services {
         let due = found.iter().filter_map(|row| row.optional_id("id").transpose());
         let mut turns = due.collect::<Result<VecDeque<WorkspaceId>, _>>()?;
         let all_shown = turns.len() < RETENTION_WORKSPACES_MAX;
-        let (mut failed, mut done) = (None, 0);
+        let (mut failed, mut done, mut last) = (None, 0, None);
         while done < ARCHIVE_BATCHES_MAX
             && let Some(workspace_id) = turns.pop_front()
         {
+            last = Some(workspace_id.clone());
             match self.archive_oldest(&workspace_id, until_ms).await {
                 Ok(more) => {
                     done += 1;
                     turns.extend(more.then_some(workspace_id));
                 }
                 // One workspace is in nobody's way.
-                Err(fault) => failed = Some(fault),
+                Err(fault) => failed = failed.or(Some(fault)),
             }
         }
         // While nothing can be written, the next regular sweep tries again.
         let more = done > 0 && (!turns.is_empty() || !all_shown);
-        if !more && failed.is_none() {
-            self.write([service_facts::set(archives::NEXT, &(now_ms + ARCHIVE_PAUSE_MS).to_string())])
-                .await?;
+        let fact = match last {
+            Some(last) if more || failed.is_some() => service_facts::set(archives::LAST, &last),
+            _ => service_facts::set(archives::NEXT, &(now_ms + ARCHIVE_PAUSE_MS).to_string()),
+        };
+        // What failed before tells more than that nothing can be written.
+        match self.write([fact]).await {
+            Err(fault) if failed.is_none() => Err(fault.into()),
+            _ => Ok((Round { more }, failed)),
         }
-        Ok((Round { more }, failed))
     }
 
     /// Archives the oldest transcripts of a workspace; whether there may be more.

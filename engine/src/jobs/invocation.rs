@@ -122,13 +122,16 @@ impl Invocation {
         if services.sharding().is_some() && self.began_ms.is_none() {
             self.began_ms = Some(services.ports().clock.now_ms());
         }
-        let swept = |failure: Option<Fault>| Report {
-            incidents: failure.iter().map(sweep_failed).collect(),
+        let swept = |failed: &[Fault]| Report {
+            incidents: failed.iter().map(sweep_failed).collect(),
             retry_hints: false,
         };
         Some(match part {
-            Part::Sweep => swept(services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1),
-            Part::Directory => swept(services.sweep_directory(SWEEP_ROUNDS_PER_INVOCATION_MAX).await.err()),
+            Part::Sweep => swept(&services.sweep_rounds(SWEEP_ROUNDS_PER_INVOCATION_MAX, 0).await.1),
+            Part::Directory => {
+                let failed = services.sweep_directory(SWEEP_ROUNDS_PER_INVOCATION_MAX).await.err();
+                swept(failed.as_slice())
+            }
             Part::Jobs { queue, claims_max } => self.run(&services, queue, claims_max).await,
         })
     }

@@ -1,5 +1,5 @@
 //! What a workspace keeps for a number of days only: its calls and its recordings. A part of the sweep, with a budget of
-//! its own. The workspaces take turns, the longest overdue first, so a large one does not keep the others waiting.
+//! its own. The workspaces take turns, so neither a large one nor one that fails keeps the others waiting.
 use std::collections::VecDeque;
 
 use crate::base::error::Code;
@@ -18,6 +18,7 @@ use crate::storage::fault::Fault;
 use crate::storage::moves::lock::stays;
 use crate::storage::parts::Parts;
 use crate::storage::recordings;
+use crate::storage::service_facts;
 
 /// A workspace with something to delete: what is older than `until_ms`.
 struct Due {
@@ -33,8 +34,17 @@ enum Kept {
 }
 
 impl Kept {
-    /// The workspaces with something to delete.
+    /// The fact that holds the workspace whose turn was the last one.
+    const fn last(self) -> &'static str {
+        match self {
+            Self::Calls => "last_retention_of_calls",
+            Self::Recordings => "last_retention_of_recordings",
+        }
+    }
+
+    /// The workspaces with something to delete, beginning behind the last one.
     fn due(self, now_ms: i64) -> Statement {
+        let last = self.last();
         let (days, oldest) = match self {
             Self::Calls => (
                 "call_retention_days",
@@ -47,9 +57,10 @@ impl Kept {
         };
         sql!(
             format!(
-                "SELECT id, until FROM (SELECT w.id AS id, CAST(:now AS INTEGER) - w.{days} * 86400000 AS until, ({oldest}) AS oldest
+                "SELECT id, until FROM (SELECT w.id AS id, CAST(:now AS INTEGER) - w.{days} * 86400000 AS until, ({oldest}) AS oldest,
+                   w.id <= COALESCE((SELECT value FROM service_facts WHERE name = '{last}'), '') AS had_its_turn
                  FROM workspaces AS w WHERE w.{days} IS NOT NULL AND {}) WHERE oldest < until
-                 ORDER BY oldest - until LIMIT {RETENTION_WORKSPACES_MAX}",
+                 ORDER BY had_its_turn, id LIMIT {RETENTION_WORKSPACES_MAX}",
                 stays("w.id")
             ),
             now = now_ms
@@ -90,7 +101,8 @@ impl Services {
     }
 
     /// Deletes what workspaces no longer keep, then continues to remove the words of deleted calls from the text index. A
-    /// workspace in which that fails is in the way of no other; returns why.
+    /// workspace in which that fails is in the way of no other, nor is the text index, which takes room on the disk; returns
+    /// why.
     pub(super) async fn apply_retention(&self, now_ms: i64) -> Result<(Round, Option<Fault>), Fault> {
         let (mut more, mut failed) = (false, None);
         for kept in [Kept::Calls, Kept::Recordings] {
@@ -99,20 +111,32 @@ impl Services {
                 .iter()
                 .map(|row| Ok(Due { workspace_id: row.id("id")?, until_ms: row.integer("until")? }))
                 .collect::<Result<VecDeque<_>, Fault>>()?;
+            let all_shown = turns.len() < RETENTION_WORKSPACES_MAX;
+            let mut last = None;
             for _ in 0..RETENTION_CHUNKS_MAX {
                 let Some(due) = turns.pop_front() else { break };
+                last = Some(due.workspace_id.clone());
                 match self.delete_oldest(kept, &due, now_ms).await {
                     Ok(true) => turns.push_back(due),
                     Ok(false) => {}
                     // It was locked since: in the way of no other.
                     Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {}
-                    Err(fault) => failed = Some(fault),
+                    Err(fault) => failed = failed.or(Some(fault)),
                 }
             }
             more |= !turns.is_empty();
+            // Where all were shown, it makes no difference who is first.
+            if let Some(last) = last.filter(|_| !all_shown)
+                && let Err(fault) = self.write([service_facts::set(kept.last(), &last)]).await
+            {
+                failed = failed.or(Some(fault.into()));
+            }
         }
-        let words = self.erase_words().await?;
-        Ok((Round { more: more || words.more }, failed))
+        match self.erase_words().await {
+            Ok(words) => more |= words.more,
+            Err(fault) => failed = failed.or(Some(fault)),
+        }
+        Ok((Round { more }, failed))
     }
 
     /// Merges segments of the text index while words of deleted calls may be in them: a limited number of pages in each

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::base::ids::{self, prefix};
 use crate::base::limits::{
     AUDIT_KEPT_MS, EVENT_KEPT_MS, IDEMPOTENCY_WINDOW_MS, SIGN_IN_DAY_MS, SIGN_IN_WINDOW_MS, SWEEP_BYTES_MAX,
-    SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX, SWEEP_ROWS_MAX, SWEEP_UNREAD_EVENTS_MAX,
+    SWEEP_FAULTS_TOLD_MAX, SWEEP_LONE_EVENTS_MAX, SWEEP_MS, SWEEP_ROUNDS_MAX, SWEEP_ROWS_MAX,
+    SWEEP_UNREAD_EVENTS_MAX,
 };
 use crate::ports::statement::{Rows, Statement};
 use crate::services::Services;
@@ -41,7 +42,7 @@ impl Services {
     /// One round: deletes expired rows and removes unreachable blobs, a limited number of each kind.
     pub async fn sweep(&self) -> Result<Round, Fault> {
         let (round, failed) = self.round().await?;
-        failed.map_or(Ok(round), Err)
+        failed.into_iter().next().map_or(Ok(round), Err)
     }
 
     /// Deletes what the directory keeps for a time only, in at most so many rounds.
@@ -57,9 +58,9 @@ impl Services {
         Ok(())
     }
 
-    /// The round, and why a blob was not removed, or what a workspace no longer keeps was not deleted: that is tried again later,
-    /// and is in the way of nothing else.
-    async fn round(&self) -> Result<(Round, Option<Fault>), Fault> {
+    /// The round, and what failed in it: a blob was not removed, what a workspace no longer keeps was not deleted, or the text index
+    /// was not tidied. That is tried again later, and is in the way of nothing else.
+    async fn round(&self) -> Result<(Round, Vec<Fault>), Fault> {
         let now_ms = self.ports().clock.now_ms();
         let oldest_ms = now_ms - EVENT_KEPT_MS;
         let deliveries = ids::lower_bound(prefix::DELIVERY, oldest_ms);
@@ -133,46 +134,56 @@ impl Services {
         ]
         .into_iter()
         .any(|rows| !is_empty(rows));
-        let mut failed = self.remove_recordings(&due).await?;
-        failed = self.remove_archives(&archives).await?.or(failed);
+        let of_recordings = self.remove_recordings(&due).await?;
+        let of_archives = self.remove_archives(&archives).await?;
         // Deleting calls is slow while it has to look into the bodies of events.
         let (Round { more }, kept) = match is_empty(&named) {
             true => self.apply_retention(now_ms).await?,
             false => (Round { more: true }, None),
         };
-        let more = more | self.upgrade_search().await?;
-        // What cannot be archived now is in the way of nothing else.
+        // On a full disk the text index cannot be upgraded, nor anything archived: that is in the way of nothing else.
+        let upgraded = self.upgrade_search().await;
+        let more = more | upgraded.as_ref().is_ok_and(|more| *more);
         let archived = self.archive_old_calls(now_ms).await;
         let more = more | archived.as_ref().is_ok_and(|(round, _)| round.more);
         let archived = match archived {
             Ok((_, failed)) => failed,
             Err(fault) => Some(fault),
         };
-        let late = shards::give_up_late(self).await;
+        let late = shards::cancel_leftovers(self).await;
         let more = more | late.as_ref().is_ok_and(|more| *more);
-        let failed = failed.map(Fault::from).or(kept).or(archived).or(late.err());
+        let of_blobs = [of_archives, of_recordings].map(|error| error.map(Fault::from)).into_iter();
+        let failed = of_blobs.chain([kept, upgraded.err(), archived, late.err()]).flatten().collect();
         let found = found || !is_empty(&archives) || !is_empty(&due);
         Ok((Round { more: more || found }, failed))
     }
 
     /// At most so many rounds; returns whether there may be more to remove, and errors for the log.
-    pub(super) async fn sweep_rounds(&self, rounds: usize, pause_ms: u64) -> (Round, Option<Fault>) {
-        let mut last_failure = None;
+    pub(super) async fn sweep_rounds(&self, rounds: usize, pause_ms: u64) -> (Round, Vec<Fault>) {
+        let mut told = Vec::new();
         for _ in 0..rounds {
-            match self.round().await {
-                Err(fault) => return (Round { more: false }, Some(fault)),
-                Ok((Round { more }, failed)) => {
-                    last_failure = failed.or(last_failure);
-                    if !more {
-                        return (Round { more }, last_failure);
-                    }
-                }
+            let round = self.round().await;
+            let (round, failed) = round.unwrap_or_else(|fault| (Round { more: false }, vec![fault]));
+            tell(&mut told, failed);
+            if !round.more {
+                return (round, told);
             }
             if pause_ms > 0 {
                 self.ports().clock.sleep(pause_ms).await;
             }
         }
-        (Round { more: true }, last_failure)
+        (Round { more: true }, told)
+    }
+}
+
+/// Adds what failed in a further round to what the log is told of a sweep: each thing once, and a limited number.
+fn tell(told: &mut Vec<Fault>, failed: Vec<Fault>) {
+    for fault in failed {
+        let text = format!("{fault:?}");
+        let is_new = told.iter().all(|known| format!("{known:?}") != text);
+        if is_new && told.len() < SWEEP_FAULTS_TOLD_MAX {
+            told.push(fault);
+        }
     }
 }
 
@@ -387,15 +398,15 @@ impl Sweeper {
         if self.more() || self.is_sweeping() { CONTINUE_MS } else { u64::MAX }
     }
 
-    /// Sweeps.
-    pub async fn sweep(&self, services: &Services) -> Option<Fault> {
+    /// Sweeps; returns errors for the log.
+    pub async fn sweep(&self, services: &Services) -> Vec<Fault> {
         // Also when the sweep is dropped or panics.
         let _end = EndOnDrop(&self.state);
         self.state.more.store(false, Ordering::Relaxed);
-        let (Round { more }, failure) = services.sweep_rounds(SWEEP_ROUNDS_MAX, ROUND_PAUSE_MS).await;
+        let (Round { more }, failed) = services.sweep_rounds(SWEEP_ROUNDS_MAX, ROUND_PAUSE_MS).await;
         // When storage fails, the next regular sweep tries again.
         self.state.more.store(more, Ordering::Relaxed);
-        failure
+        failed
     }
 
     fn more(&self) -> bool {

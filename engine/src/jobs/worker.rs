@@ -181,7 +181,11 @@ impl ClaimedJob {
             Work::Job { job, give_way } => {
                 self.services.run_claimed(job, give_way).await.map(|incident| job_failed(&incident))
             }
-            Work::Sweep(sweeper) => sweeper.sweep(&self.services).await.map(|fault| sweep_failed(&fault)),
+            Work::Sweep(sweeper) => {
+                let failed: Vec<String> =
+                    sweeper.sweep(&self.services).await.iter().map(sweep_failed).collect();
+                (!failed.is_empty()).then(|| failed.join("; "))
+            }
         }
     }
 

@@ -149,13 +149,32 @@ pub(crate) fn late() -> Error {
 
 const LATE: &str = "The server is overloaded: the audio of current calls is late, so it starts no new ones.";
 
-/// Why no telephone call should be answered now; `None` if one can be. What it needs is taken when its media connect.
-pub(crate) fn refusal(services: &Services, workspace_id: &WorkspaceId) -> Option<&'static str> {
-    match admit(services, workspace_id, Starter::Phone) {
-        _ if services.is_late() => Some(LATE),
-        None => Some("Too many conversations are open on the server at the moment."),
-        Some(_) => None,
+/// Why the server takes no telephone call now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overload {
+    /// The audio of its conversations is late.
+    Late,
+    /// Too many are open.
+    Full,
+}
+
+impl Overload {
+    /// In words, for the transcript.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Late => LATE,
+            Self::Full => "Too many conversations are open on the server at the moment.",
+        }
     }
+}
+
+/// Why no telephone call should be answered now; `None` if one can be. What it needs is taken when its media connect.
+pub(crate) fn overload(services: &Services, workspace_id: &WorkspaceId) -> Option<Overload> {
+    // First, because what is admitted counts as a conversation that another one could hurt.
+    if services.is_late() {
+        return Some(Overload::Late);
+    }
+    admit(services, workspace_id, Starter::Phone).is_none().then_some(Overload::Full)
 }
 
 /// The refusal of a browser test.

@@ -155,7 +155,7 @@ fn token_used(token: &TestToken) -> Error {
 async fn check(services: &Services, incoming: &Incoming, now_ms: i64) -> Result<serde_json::Value, Fault> {
     let token = token(services, incoming.request.uri(), now_ms)?;
     let Opening { version, assistant_name, mut admission, .. } =
-        may_open(services, &token, Audio::of(incoming)?, now_ms).await?;
+        may_open(services, &token, Audio::of(incoming)?, Purpose::Check, now_ms).await?;
     assistants::room(services, &token.workspace_id, &version.id, version.bytes, &mut admission)
         .map(drop)
         .ok_or_else(no_room)?;
@@ -254,12 +254,22 @@ struct Opening {
     admission: Admission,
 }
 
+/// What is asked about a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To open its conversation.
+    Open,
+    /// Whether it would, which declines nothing.
+    Check,
+}
+
 /// Whether the token opens its conversation now. Nothing is stored, and nothing is taken that the result does not give
 /// back as it is dropped.
 async fn may_open(
     services: &Services,
     token: &TestToken,
     audio: Audio,
+    purpose: Purpose,
     now_ms: i64,
 ) -> Result<Opening, Fault> {
     let (workspace_id, assistant_id) = (&token.workspace_id, &token.assistant_id);
@@ -303,6 +313,9 @@ async fn may_open(
     let talking = Talking { pipeline_mode, model, voice, transcriber: row.str("transcriber")? };
     let is_spoken = audio.has_voice(services, talking);
     if is_spoken && services.is_late() {
+        if purpose == Purpose::Open {
+            services.count_declined();
+        }
         return Err(late_for_a_test().into());
     }
     // In a written conversation no voice is asked.
@@ -331,7 +344,7 @@ async fn open_call(services: &Services, token: &TestToken, audio: Audio) -> Resu
     let workspace_id = &token.workspace_id;
     let now_ms = services.ports().clock.now_ms();
     let Opening { version, is_spoken, reservation, subscribers, values, mut admission, .. } =
-        may_open(services, token, audio, now_ms).await?;
+        may_open(services, token, audio, Purpose::Open, now_ms).await?;
     let found =
         assistants::current(services, workspace_id, &token.assistant_id, Some(version), &mut admission)
             .await?;

@@ -138,5 +138,6 @@ pub(crate) fn request(
         response_bytes_max: TOOL_RESPONSE_BYTES_MAX,
         egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
         party: Party::of_workspace(PartyKind::Tool, workspace_id),
+        expected: &[],
     })
 }

@@ -16,11 +16,13 @@ use crate::ports::statement::{Rows, Statement, Value};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::accounts::Role;
+use crate::storage::archives;
 use crate::storage::audit::Change;
 use crate::storage::batch::Batch;
 use crate::storage::fault::Fault;
 use crate::storage::idempotency::{Idempotency, OneTimeSecret, Stored};
 use crate::storage::moves::told;
+use crate::storage::workspaces::note_first;
 
 /// Who is asking, and the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +71,10 @@ pub struct Context {
     pub now_ms: i64,
     /// What is run, for the log.
     operation: Option<&'static str>,
-    /// What went wrong on our side although the client got an ordinary response; for the log.
+    /// What else [`Context::take_incident`] tells.
     pub incident: Option<String>,
+    /// What is lost of archived transcripts.
+    lost: Vec<String>,
     principal: Principal,
     idempotency: Option<Idempotency>,
     identity: Option<Identity>,
@@ -124,6 +128,7 @@ impl Context {
             now_ms,
             operation: None,
             incident: None,
+            lost: Vec::new(),
             principal,
             idempotency: None,
             identity,
@@ -176,8 +181,13 @@ impl Context {
     pub fn next_message(&mut self) {
         let principal = std::mem::replace(&mut self.principal, Principal::Nobody);
         let next = Self::new(self.services.clone(), self.now_ms, principal);
-        *self =
-            Self { incident: self.incident.take(), has_written: self.has_written, may_wait: false, ..next };
+        *self = Self {
+            incident: self.incident.take(),
+            lost: std::mem::take(&mut self.lost),
+            has_written: self.has_written,
+            may_wait: false,
+            ..next
+        };
     }
 
     /// Says which operation is run, for the log.
@@ -272,6 +282,20 @@ impl Context {
     /// Puts archived transcripts back into rows of calls that were read.
     pub(crate) async fn unarchive(&self, rows: &mut Rows) -> Result<(), Fault> {
         self.services.unarchive(self.workspace_id()?, rows).await
+    }
+
+    /// The same for rows of several calls: what is lost of one is NULL, and told to the operator.
+    pub(crate) async fn unarchive_list(&mut self, rows: &mut Rows) -> Result<(), Fault> {
+        let lost = self.services.unarchive_list(self.workspace_id()?, rows).await?;
+        self.lost.extend(lost);
+        Ok(())
+    }
+
+    /// What went wrong on our side although the client got an ordinary response; for the log.
+    pub fn take_incident(&mut self) -> Option<String> {
+        let lost = archives::lost_in_words(&std::mem::take(&mut self.lost));
+        let told: Vec<String> = self.incident.take().into_iter().chain(lost).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// Writes all or nothing, then wakes the jobs; returns when it is durable. Every statement names `:ws`.
@@ -592,6 +616,7 @@ impl Context {
                 hash = hash,
                 now = self.now_ms
             ),
+            note_first(&workspace),
         ];
         match self.services.write(statements).await {
             Ok(_) => Fault::Stale,

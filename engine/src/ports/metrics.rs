@@ -58,6 +58,8 @@ pub enum MetricsForm {
 pub trait Metrics: Port {
     /// A webhook got an event for the first time, so long after the event.
     fn delivered(&self, lag_ms: i64);
+    /// A call or a browser test was declined because this process is late.
+    fn declined(&self);
     /// The page. `readings` reads the database: a host that has just done so need not do it again, and does it for one page
     /// at a time.
     fn page<'a>(

@@ -140,13 +140,15 @@ pub trait Blobs: Port {
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>>;
     /// Removes a blob permanently.
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>>;
-    /// The same for several. Storage that can do it in one request does.
+    /// The same for several. Storage that can do it in one request does. When it fails, any of them may have been removed.
     fn delete_all(&self, keys: Vec<BlobKey>) -> BoxFuture<'_, Result<(), BlobError>> {
         Box::pin(async move {
+            let mut outcome = Ok(());
             for key in keys {
-                self.delete(&key).await?;
+                // One is in no other's way.
+                outcome = outcome.and(self.delete(&key).await);
             }
-            Ok(())
+            outcome
         })
     }
     /// Whether each request is counted and limited, so that few large blobs are better than many small ones.
@@ -224,6 +226,8 @@ pub struct HttpRequest {
     pub egress: Egress,
     /// Whom it is for.
     pub party: Party,
+    /// Statuses beyond 2xx that whoever asks can live with: they do not count as failures.
+    pub expected: &'static [u16],
 }
 
 impl std::fmt::Debug for HttpRequest {

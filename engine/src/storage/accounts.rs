@@ -19,6 +19,7 @@ use crate::storage::audit;
 use crate::storage::batch::Batch;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::lock::stays;
+use crate::storage::workspaces::first_workspace_id;
 
 crate::words! {
     /// What a person may do in a workspace.
@@ -379,18 +380,17 @@ impl Services {
         Ok(Value::Array(rows.iter().map(entry).collect::<Result<_, _>>()?))
     }
 
-    /// The workspace that the operator joins: the first of the service, as long as nobody is a member of it. Once it
-    /// belongs to somebody, they say who joins it, the operator included.
+    /// The workspace that the operator joins; see [`unclaimed`].
     pub(crate) async fn workspace_of_the_operator(&self) -> Result<Option<WorkspaceId>, Fault> {
-        // One that arrives from another host, or has moved away, is none to sign in to. One that came from another host is not
-        // the first of this service, however old it says it is.
-        let find = sql!(format!(
-            "SELECT w.id FROM (SELECT id FROM workspaces WHERE {} AND secret_salt IS NULL ORDER BY created_at, id LIMIT 1) AS w
-             WHERE NOT EXISTS (SELECT 1 FROM memberships AS m WHERE m.workspace_id = w.id)",
-            stays("id")
-        ));
-        let [found] = self.read([find]).await?;
+        let [found] = self.read([unclaimed()]).await?;
         Ok(found.first().map(|row| row.id("id")).transpose()?)
+    }
+
+    /// Whether that workspace waits for the operator, who has never signed in.
+    pub(crate) async fn awaits_the_operator(&self) -> Result<bool, Fault> {
+        let known = sql!("SELECT 1 AS known FROM accounts WHERE issuer = :issuer LIMIT 1", issuer = OPERATOR);
+        let [known, workspace] = self.read([known, unclaimed()]).await?;
+        Ok(known.is_empty() && !workspace.is_empty())
     }
 
     /// The invitation of an admin into workspace `:ws`, for the operator: of the operator's, the last one counts. `hash` is the
@@ -419,12 +419,18 @@ impl Services {
         let change = audit::Change { id: &entry_id, operation: "invite_person", subject: Some(id.as_str()) };
         [replace, insert, change.entry_of_operator(self)]
     }
+}
 
-    /// Whether nobody has signed in yet.
-    pub(crate) async fn has_no_account(&self) -> Result<bool, Fault> {
-        let [any] = self.read([sql!("SELECT 1 AS known FROM accounts LIMIT 1")]).await?;
-        Ok(any.is_empty())
-    }
+/// Selects the first workspace of the service, as long as nobody is a member of it. Once it belongs to somebody, they say who
+/// joins it, the operator included. If it has moved away, or came back from another host, the operator joins none: the next one
+/// may be that of somebody who only uses keys.
+fn unclaimed() -> Statement {
+    sql!(format!(
+        "SELECT w.id FROM workspaces AS w WHERE w.id = {} AND w.secret_salt IS NULL AND {}
+         AND NOT EXISTS (SELECT 1 FROM memberships AS m WHERE m.workspace_id = w.id)",
+        first_workspace_id(),
+        stays("w.id")
+    ))
 }
 
 /// The error for a code or a link that is no longer good.

@@ -19,7 +19,7 @@ use crate::ports::{BlobError, BlobKey};
 use crate::sql;
 use crate::storage::moves::lock::stays;
 
-pub(crate) use put_back::{COLUMNS, content};
+pub(crate) use put_back::{COLUMNS, content, lost_in_words};
 pub(crate) use remove::{due, mark_for_removal};
 
 /// The blob of a call's transcript.
@@ -30,9 +30,12 @@ pub(crate) fn key(workspace_id: &WorkspaceId, call_id: &CallId) -> Result<BlobKe
 
 /// The fact that holds when to look again.
 pub(crate) const NEXT: &str = "next_archiving";
+/// The fact that holds the workspace whose turn was the last one.
+pub(crate) const LAST: &str = "last_archiving";
 
 /// No row before it is time to look again. Then a row for each workspace with calls that ended before `until_ms` and were not
-/// looked at, or one without an `id` if there is none, or while the upgrade of the search still reads transcripts where they are.
+/// looked at, beginning behind the last one, or one without an `id` if there is none, or while the upgrade of the search still
+/// reads transcripts where they are.
 pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
     sql!(
         format!(
@@ -40,13 +43,14 @@ pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
                SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)
                AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {ARCHIVE_PAUSE_MS}))
              SELECT due.id AS id FROM time LEFT JOIN (
-               SELECT w.id AS id, w.archived_until AS archived_until FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
+               SELECT w.id AS id, w.id <= COALESCE((SELECT value FROM service_facts WHERE name = '{LAST}'), '') AS had_its_turn
+               FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
                AND NOT EXISTS (SELECT 1 FROM search_upgrade) AND {}
                AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id
                  AND calls.ended_at >= CASE WHEN w.archived_until > :until THEN 0 ELSE w.archived_until END
                  AND calls.ended_at < :until)
-               ORDER BY w.archived_until LIMIT {most}) AS due ON 1
-             ORDER BY due.archived_until",
+               ORDER BY had_its_turn, w.id LIMIT {most}) AS due ON 1
+             ORDER BY due.had_its_turn, due.id",
             stays("w.id")
         ),
         until = until_ms,

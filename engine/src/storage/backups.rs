@@ -1,8 +1,8 @@
 //! What must be beside a database file for it to be whole: queries for a host that reads a file which nobody serves. They read
 //! databases of earlier versions, too, and have no parameters.
 
-/// The steps that the database has taken.
-pub const STEPS: &str = "SELECT name FROM migrations";
+/// The migrations that were applied.
+pub const MIGRATIONS: &str = "SELECT name FROM migrations";
 
 /// The fingerprint of the secret that the data belongs to; no row if there is none yet.
 pub const SECRET: &str = "SELECT value FROM service_facts WHERE name = 'secret'";
@@ -16,9 +16,14 @@ pub const CALLS: &str = "SELECT count(*) FROM calls";
 /// `<workspace>/<call>.<recording>` of each recording that can be read and has more than a head.
 pub const RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44";
 
-/// `<workspace>/<call>.<recording> <segments>` of each recording, whatever became of it. Earlier versions counted no segments.
+/// A row where segments are counted; an earlier version's database has none.
+pub const HAS_SEGMENTS: &str = "SELECT name FROM pragma_table_info('recordings') WHERE name = 'segments'";
+
+/// `<workspace>/<call>.<recording> <segments>` of each recording that may have segments: the row of one that was deleted outlives
+/// them.
 pub const SEGMENTS: &str =
-    "SELECT workspace_id || '/' || call_id || '.' || id || ' ' || COALESCE(segments, 0) FROM recordings";
+    "SELECT workspace_id || '/' || call_id || '.' || id || ' ' || COALESCE(segments, 0) FROM recordings
+    WHERE state <> 'deleted' OR due_at IS NOT NULL";
 
 /// A row where transcripts can be archived; an earlier version's database has none.
 pub const HAS_ARCHIVES: &str =
@@ -28,6 +33,12 @@ pub const HAS_ARCHIVES: &str =
 pub const ARCHIVES: &str =
     "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
     WHERE t.archive_bytes > 0";
+
+/// `<workspace>/<call>` of each transcript that may have a file: it is archived, is about to be, or is to be removed.
+pub const TRANSCRIPT_FILES: &str =
+    "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
+    WHERE t.archive_bytes IS NOT NULL
+    UNION ALL SELECT workspace_id || '/' || call_id FROM archives_to_remove";
 
 /// A row where workspaces can move between hosts; an earlier version's database has none.
 pub const HAS_MOVES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'moves'";

@@ -68,7 +68,7 @@ impl Services {
             sql!(
                 "SELECT COALESCE((SELECT CASE
                    WHEN m.state = 'gone' THEN 3 + (m.moved_to IS NULL) WHEN m.state IN ('released', 'erasing') THEN 2
-                   WHEN m.state IN ('arriving', 'arrived', 'opening', 'dropping') THEN 1 ELSE 0 END
+                   WHEN m.state IN ('arriving', 'arrived', 'opening', 'canceling') THEN 1 ELSE 0 END
                  FROM moves AS m WHERE m.workspace_id = w.id), 0) AS place FROM workspaces AS w WHERE w.id = :id",
                 id = workspace_id
             )

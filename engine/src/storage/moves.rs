@@ -2,23 +2,24 @@
 //!
 //! A row of `moves` says how far a move is, and whether the workspace is locked. A lock is triggers that refuse every write
 //! to its rows, whoever writes them: [`lock`]. The source closes the workspace, so that what is under way comes to its end
-//! (`quiet`), freezes it then, and may take it back until it is handed over: [`freeze`].
+//! (`quiet`), freezes it then, and may cancel that until it is handed over: [`freeze`], [`cancel_export`].
 //!
 //! The target begins with what its operator has to know first ([`arrive`]), receives the parts of the file ([`receive`]),
 //! compares what has arrived with what the file says ([`verify`]), and opens it once it was handed over ([`open`]); until then,
-//! it may give it up ([`give_up`]).
+//! it may cancel the import ([`cancel_import`]).
 //!
 //! Between two databases of one host, the same steps are made without a file: [`shards`].
 pub mod admin;
 pub mod arrive;
 mod blobs;
+pub mod cancel_export;
+pub mod cancel_import;
 mod carried;
 pub mod code;
 mod cursor;
 pub mod declined;
 pub mod erase;
 pub mod freeze;
-pub mod give_up;
 pub mod head;
 pub mod import;
 mod jobs_away;
@@ -52,8 +53,8 @@ pub use self::progress::{Erased, Progress};
 pub use self::quiet::{Wait, What};
 
 /// For the operator.
-const TOO_MANY_MOVES: &str = "Four other workspaces move already, and no more can at once. Let one of those moves end, or give it \
-    up: `sidetone workspace list` and the metric sidetone_moves show them.";
+const TOO_MANY_MOVES: &str = "Four other workspaces move already, and no more can at once. Let one of those moves end, or cancel \
+    it: `sidetone workspace list` and the metric sidetone_moves show them.";
 const _: () = assert!(MOVES_AT_ONCE_MAX == 4);
 
 /// A row of `moves`.
@@ -97,7 +98,7 @@ impl Move {
         self.id.strip_prefix(prefix::EXPORT).is_some_and(|rest| rest.starts_with('_'))
     }
 
-    /// Whether nothing of the workspace is here, and nothing ever was but an import that was given up: it has moved nowhere.
+    /// Whether nothing of the workspace is here, and nothing ever was but an import that was canceled: it has moved nowhere.
     pub(crate) fn is_nothing(&self) -> bool {
         self.state == State::Gone && self.moved_to.is_none() && !self.is_between_databases()
     }
@@ -148,13 +149,13 @@ crate::words! {
         NotUpgraded = "not_upgraded",
         /// It arrives from another host.
         Arriving = "arriving",
-        /// It is being taken back.
-        TakenBack = "taken_back",
+        /// Its export is being canceled.
+        Canceled = "canceled",
         /// It is not being closed.
         NotClosing = "not_closing",
         /// It has moved to another host.
         Moved = "moved",
-        /// An import of it was given up, and it was never here otherwise.
+        /// An import of it was canceled, and it was never here otherwise.
         NothingHere = "nothing_here",
         /// It is not frozen.
         NotFrozen = "not_frozen",
@@ -195,13 +196,13 @@ impl Refusal {
                 "This service still upgrades the data of an earlier version, in the background. Try again in a few minutes."
             }
             Self::Arriving => "This workspace arrives from another host, and is not complete.",
-            Self::TakenBack => {
-                "The move of this workspace is being given up. Repeat that first, so that it comes to its end."
+            Self::Canceled => {
+                "The move of this workspace is being canceled. Repeat that first, so that it comes to its end."
             }
             Self::NotClosing => "This workspace is not being closed.",
             Self::Moved => "This workspace has moved to another host.",
             Self::NothingHere => {
-                "An import of this workspace was dropped here: nothing of it is on this host."
+                "An import of this workspace was canceled here: nothing of it is on this host."
             }
             Self::NotFrozen => {
                 "This workspace is not frozen. Close it first, and wait until nothing is under way."
@@ -210,31 +211,31 @@ impl Refusal {
                 "This workspace was not handed over to another host: what is here is all there is of it."
             }
             Self::OtherExport => {
-                "This workspace moves with another export than that of the file. Drop what has arrived of the file, and import \
+                "This workspace moves with another export than that of the file. Cancel the import of the file, and import \
                  that of the other one."
             }
             Self::ReleasedElsewhere => "This workspace was handed over to another import.",
             Self::SchemaChanged => {
-                "This service was upgraded after the workspace was frozen. Give the move up (take an export back), and move it again."
+                "This service was upgraded after the workspace was frozen. Cancel the move, and move it again."
             }
             Self::KeyLost => {
-                "The key of this export was sealed with another SIDETONE_SECRET. Take the workspace back, and move it again."
+                "The key of this export was sealed with another SIDETONE_SECRET. Cancel the export, and move it again."
             }
             Self::NoSuchPlace => "Nothing of this workspace continues there. Begin at the first part.",
             Self::OneDatabase => "This service has one database (SIDETONE_SHARDS).",
             Self::NoSuchDatabase => "This service has no database with this name (SIDETONE_SHARDS).",
             Self::BetweenDatabases => {
-                "This workspace moves between two databases of this service. Let that come to its end first, or give it up."
+                "This workspace moves between two databases of this service. Let that come to its end first, or cancel it."
             }
             Self::BetweenHosts => {
-                "This workspace moves to another host, or from there. Let that come to its end first, or give it up."
+                "This workspace moves to another host, or from there. Let that come to its end first, or cancel it."
             }
             Self::Decided => {
                 "This workspace is in the other database for good. Let the move come to its end; then it can move back."
             }
             Self::HasPeople => {
-                "People are members of this workspace, or invited to it, and the dashboard has the first database only. Give the \
-                 move up, if it has begun (`--give-up`), remove them, and move it again."
+                "People are members of this workspace, or invited to it, and the dashboard has the first database only. Cancel \
+                 the move, if it has begun (`--cancel`), remove them, and move it again."
             }
         };
         Error::new(Code::MoveRefused, message).with_details(json!({"reason": self.as_str()}))
@@ -248,8 +249,8 @@ crate::words! {
         Closing = "closing",
         /// Nothing is written; the pages can be read.
         Frozen = "frozen",
-        /// It was given up; the workspace runs here.
-        TakenBack = "taken_back",
+        /// Its export was canceled; the workspace runs here.
+        Canceled = "canceled",
         /// Handed over to another host, for good.
         Released = "released",
         /// Its rows are being deleted.
@@ -262,8 +263,8 @@ crate::words! {
         Arrived = "arrived",
         /// It was handed over to here, and is being opened.
         Opening = "opening",
-        /// An import that was given up is being deleted.
-        Dropping = "dropping",
+        /// Its import was canceled, and is being deleted.
+        Canceling = "canceling",
         /// It runs here.
         Running = "running",
     }
@@ -279,6 +280,6 @@ impl State {
         Self::Arriving,
         Self::Arrived,
         Self::Opening,
-        Self::Dropping,
+        Self::Canceling,
     ];
 }

@@ -12,7 +12,7 @@ mod read;
 mod sweep;
 pub(crate) mod waveform;
 
-pub use in_segments::{Recording, abandon, end, segment_ms};
+pub use in_segments::{Recording, SEGMENTS_UNCOUNTED_MAX, abandon, end, segment_ms};
 pub(crate) use in_segments::{file, in_progress, remove};
 pub(crate) use read::delete_before;
 pub use read::{NotServed, State, columns, delete, ready, select};

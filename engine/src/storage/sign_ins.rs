@@ -241,9 +241,9 @@ impl Services {
         found.first().map(|row| proven(row, now_ms)).transpose()
     }
 
-    /// The token of a link that signs the operator in, as long as nobody has an account.
+    /// The token of a link that signs the operator in, as long as the first workspace waits for that.
     pub(crate) async fn first_link(&self) -> Result<Option<String>, Fault> {
-        match self.has_no_account().await? {
+        match self.awaits_the_operator().await? {
             true => self.operator_link(FIRST_LINK_MS).await.map(Some),
             false => Ok(None),
         }

@@ -18,6 +18,10 @@ use crate::storage::service_facts;
 
 /// The name of a workspace's first key.
 const FIRST_KEY: &str = "first key";
+/// The fact that holds the id of a key that nobody has seen yet.
+const UNSEEN_KEY: &str = "unseen_key";
+/// The fact that holds the id of the first workspace of the service.
+const FIRST_WORKSPACE: &str = "first_workspace";
 
 /// Workspaces of one database with the same name, among which the one is looked for that has it still.
 const NAMED_ALIKE_MAX: i64 = 20;
@@ -235,7 +239,7 @@ impl Services {
     /// On the first start, creates a workspace and returns its API key; later `None`. A key that was created and not
     /// shown, because the process died in between, is replaced by one that is returned.
     pub async fn first_workspace(&self) -> Result<Option<String>, Fault> {
-        if let Some(unseen) = self.fact(service_facts::UNSEEN_KEY).await? {
+        if let Some(unseen) = self.fact(UNSEEN_KEY).await? {
             return self.replace_unseen_key(&unseen).await;
         }
         let any = sql!("SELECT id FROM workspaces LIMIT 1");
@@ -243,14 +247,14 @@ impl Services {
         if !any.is_empty() {
             return Ok(None);
         }
-        let (new, [workspace, key], key_id) = self.new_workspace("default");
-        self.write([workspace, key, service_facts::set(service_facts::UNSEEN_KEY, &key_id)]).await?;
+        let (new, [workspace, key, first], key_id) = self.new_workspace("default");
+        self.write([workspace, key, first, service_facts::set(UNSEEN_KEY, &key_id)]).await?;
         Ok(Some(new.key))
     }
 
     /// The key of [`Services::first_workspace`] was shown: it stays.
     pub async fn first_key_shown(&self) -> Result<(), Fault> {
-        self.write([service_facts::remove(service_facts::UNSEEN_KEY)]).await?;
+        self.write([service_facts::remove(UNSEEN_KEY)]).await?;
         Ok(())
     }
 
@@ -272,12 +276,12 @@ impl Services {
         }
         let (key_id, key, insert) = self.new_key(&row.id("workspace_id")?, FIRST_KEY);
         let delete = sql!("DELETE FROM api_keys WHERE id = :id", id = unseen);
-        self.write([delete, insert, service_facts::set(service_facts::UNSEEN_KEY, &key_id)]).await?;
+        self.write([delete, insert, service_facts::set(UNSEEN_KEY, &key_id)]).await?;
         Ok(Some(key))
     }
 
     /// A workspace with one key, the statements that write them, and the key's id.
-    fn new_workspace(&self, name: &str) -> (NewWorkspace, [Statement; 2], KeyId) {
+    fn new_workspace(&self, name: &str) -> (NewWorkspace, [Statement; 3], KeyId) {
         let workspace_id = self.new_id();
         let insert = sql!(
             "INSERT INTO workspaces (id, name, created_at) VALUES (:id, :name, :now)",
@@ -286,7 +290,8 @@ impl Services {
             now = self.now()
         );
         let (key_id, key, insert_key) = self.new_key(&workspace_id, FIRST_KEY);
-        (NewWorkspace { workspace_id, key }, [insert, insert_key], key_id)
+        let first = note_first(&workspace_id);
+        (NewWorkspace { workspace_id, key }, [insert, insert_key, first], key_id)
     }
 
     fn new_key(&self, workspace_id: &WorkspaceId, name: &str) -> (KeyId, String, Statement) {
@@ -305,6 +310,27 @@ impl Services {
         );
         (key_id, key.as_str().to_owned(), insert)
     }
+}
+
+/// Notes that this workspace, which was just created, is the first of the service, if it is: the rows of others do not tell it
+/// when that one has moved away, or has come back.
+pub(crate) fn note_first(id: &WorkspaceId) -> Statement {
+    sql!(
+        "INSERT INTO service_facts (name, value) SELECT :name, w.id FROM workspaces AS w WHERE w.id = :id
+         AND NOT EXISTS (SELECT 1 FROM workspaces AS o WHERE o.id <> :id AND o.secret_salt IS NULL)
+         AND NOT EXISTS (SELECT 1 FROM service_facts WHERE name = :name)",
+        name = FIRST_WORKSPACE,
+        id = id
+    )
+}
+
+/// The id of the first workspace of the service, as an expression. Data that an earlier version began has no note of it: there it
+/// is the oldest one that did not come from another host, whatever age such a one says it has.
+pub(crate) fn first_workspace_id() -> String {
+    format!(
+        "COALESCE((SELECT value FROM service_facts WHERE name = '{FIRST_WORKSPACE}'),
+           (SELECT o.id FROM workspaces AS o WHERE o.secret_salt IS NULL ORDER BY o.created_at, o.id LIMIT 1))"
+    )
 }
 
 /// The one that has the id or name, if there is one.

@@ -565,7 +565,7 @@ fn retention() -> Vec<Limit> {
 
 fn moves() -> Vec<Limit> {
     let rows = format!("{}, words of calls {}", count(MOVE_PART_ROWS_MAX), count(MOVE_PART_WORDS_MAX));
-    let ends = format!("at {} of rows, or {} of blobs", bytes(MOVE_ROWS_BYTES), bytes(MOVE_BLOBS_BYTES));
+    let ends = format!("at {} of rows, or {} of files", bytes(MOVE_ROWS_BYTES), bytes(MOVE_BLOBS_BYTES));
     let looked_at = u64::try_from(MOVE_LOOKED_AT_MAX).unwrap() * MOVE_LOOKS_MAX as u64;
     let recordings = format!(
         "{}, fewer if they have {} segments",
@@ -579,7 +579,7 @@ fn moves() -> Vec<Limit> {
         most("rows in a part", rows),
         most("beginning of what the next part has", ends),
         most(
-            "blobs in a part",
+            "files of recordings and transcripts in a part",
             format!("{}, {} each", count(MOVE_PART_BLOBS_MAX), bytes(MOVE_BLOB_BYTES_MAX)),
         ),
         most("tools and webhooks in a part of signing secrets", count(MOVE_PART_SECRETS_MAX)),

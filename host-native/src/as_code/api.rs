@@ -1,30 +1,23 @@
 //! Requests to a service, by its URL and an API key.
-use std::time::Duration;
-
-use reqwest::{Client, Method, Url};
+use bytes::Bytes;
+use http::{Method, Response};
 use serde_json::Value;
-use sidetone_engine::base::setting::Secret;
+use sidetone_engine::base::limits::ASSISTANTS_MAX;
 use sidetone_engine::operations::operation::Operation;
 
-use super::failure::Failure;
+use super::failure::{Failure, told};
+use crate::service_client::ServiceClient;
+use crate::text::{count, size};
 
-/// A page of a list has 4 MiB.
-const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Tries of a request: each can be repeated.
-const TRIES: u32 = 5;
-/// The first pause between two tries; each further one is twice as long.
-const PAUSE_MS: u64 = 200;
-/// A `Retry-After` is kept up to this.
-const RETRY_AFTER_SECONDS_MAX: u64 = 30;
-/// The deadline of a request.
-const DEADLINE_SECONDS: u64 = 60;
+/// Rows of a list: a workspace has no more of any kind that is listed here.
+const ROWS_MAX: usize = ASSISTANTS_MAX as usize;
+/// Size of all parts of a list: six are read at once, and kept.
+const LIST_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// A service.
 #[derive(Debug, Clone)]
 pub struct Api {
-    client: Client,
-    base: String,
-    key: Secret,
+    client: ServiceClient,
 }
 
 /// A response below 500.
@@ -37,9 +30,22 @@ pub struct Answer {
     /// Whether it is that of an earlier request with the same key.
     pub is_replay: bool,
     next: Option<String>,
+    /// The size of the body.
+    bytes: usize,
 }
 
 impl Answer {
+    fn of(response: &Response<Bytes>) -> Self {
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        Self {
+            status: response.status().as_u16(),
+            json: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
+            is_replay: header("idempotent-replayed") == Some("true"),
+            next: header("link").and_then(next_link).map(str::to_owned),
+            bytes: response.body().len(),
+        }
+    }
+
     /// The code of the error.
     pub fn code(&self) -> &str {
         self.json["error"]["code"].as_str().unwrap_or_default()
@@ -50,18 +56,9 @@ impl Answer {
         if self.status < 300 && !self.json.is_null() {
             return Ok(self.json);
         }
-        let error = &self.json["error"];
-        let mut text = match error["message"].as_str() {
-            Some(message) => message.to_owned(),
-            None => {
-                return Err(Failure(format!("the answer is HTTP {} and not one of Sidetone", self.status)));
-            }
-        };
-        for field in error["details"]["fields"].as_array().into_iter().flatten() {
-            let part = |name: &str| field[name].as_str().unwrap_or_default().to_owned();
-            text.push_str(&format!("\n      {} {}", part("field"), part("message")));
-        }
-        Err(Failure(text))
+        let status = self.status;
+        let other = || format!("the server answered HTTP {status}, but not as Sidetone does");
+        Err(Failure(told(&self.json["error"], "      ").unwrap_or_else(other)))
     }
 }
 
@@ -79,18 +76,7 @@ pub struct Extras<'a> {
 impl Api {
     /// For the service with this URL.
     pub fn new(url: &str, key: &str) -> Result<Self, Failure> {
-        let parsed = Url::parse(url).map_err(|error| Failure(format!("--url {url}: {error}")))?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(Failure(format!("--url {url}: has to begin with https:// or http://")));
-        }
-        // Fails if a provider is installed already, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("sidetone/", env!("CARGO_PKG_VERSION")))
-            .timeout(Duration::from_secs(DEADLINE_SECONDS));
-        let client = builder.build().map_err(|error| Failure(error.to_string()))?;
-        Ok(Self { client, base: url.trim_end_matches('/').to_owned(), key: Secret::new(key) })
+        Ok(Self { client: ServiceClient::new("--url", url, key).map_err(Failure)? })
     }
 
     /// Calls an operation, whose path has at most one value.
@@ -99,60 +85,38 @@ impl Api {
             Some(name) => operation.path.replace(&format!("{{{name}}}"), id),
             None => operation.path.to_owned(),
         };
-        self.send(operation.method.clone(), &format!("{}{path}", self.base), extras).await
+        self.send(operation.method.clone(), &path, extras).await
     }
 
     /// All rows of a list.
     pub async fn list(&self, operation: &Operation) -> Result<Vec<Value>, Failure> {
-        let mut rows = Vec::new();
-        let mut url = format!("{}{}", self.base, operation.path);
+        let mut list = List::default();
         loop {
-            let mut answer = self.send(Method::GET, &url, Extras::default()).await?;
-            let next = answer.next.take();
-            match answer.success()? {
-                Value::Array(part) => rows.extend(part),
-                _ => return Err(Failure(format!("{url} is no list of Sidetone"))),
-            }
-            // The link has the URL that the service knows of itself; a tunnel may have another one.
-            match next.as_deref().and_then(|next| next.split_once('?')) {
-                Some((_, query)) => url = format!("{}{}?{query}", self.base, operation.path),
-                None => return Ok(rows),
-            }
-        }
-    }
-
-    async fn send(&self, method: Method, url: &str, extras: Extras<'_>) -> Result<Answer, Failure> {
-        let mut pause = PAUSE_MS;
-        for left in (0..TRIES).rev() {
-            let (problem, wait) = match self.once(method.clone(), url, extras).await {
-                Ok((Answer { status: status @ (429 | 502 | 503 | 504), json, .. }, wait))
-                    if json["error"]["code"] != "too_many_invalid_credentials" =>
-                {
-                    let message = json["error"]["message"].as_str().map(str::to_owned);
-                    (message.unwrap_or_else(|| format!("the answer is HTTP {status}")), wait)
-                }
-                Ok((answer, _)) if answer.code() == "request_in_progress" => {
-                    ("the same request is still running".to_owned(), None)
-                }
-                Ok((answer, _)) => return Ok(answer),
-                Err(error) => (error, None),
+            let path = match &list.query {
+                Some(query) => format!("{}?{query}", operation.path),
+                None => operation.path.to_owned(),
             };
-            if left == 0 {
-                return Err(Failure(format!("{}: {problem}", self.base)));
+            let mut answer = self.send(Method::GET, &path, Extras::default()).await?;
+            let (next, bytes) = (answer.next.take(), answer.bytes);
+            // The link has the URL that the service knows of itself; a tunnel may have another one.
+            let next = next.as_deref().and_then(|next| next.split_once('?')).map(|(_, query)| query);
+            let url = self.client.url();
+            let Value::Array(part) = answer.success()? else {
+                return Err(Failure(format!("{url}{path} did not return a list")));
+            };
+            match list.add(part, bytes, next) {
+                Ok(true) => {}
+                Ok(false) => return Ok(list.rows),
+                Err(problem) => {
+                    let hint = "check that the URL is that of a Sidetone server, without a cache before it";
+                    return Err(Failure(format!("{url}{path} {problem}; {hint}")));
+                }
             }
-            tokio::time::sleep(wait.unwrap_or(Duration::from_millis(pause))).await;
-            pause *= 2;
         }
-        Err(Failure(format!("{}: no answer", self.base)))
     }
 
-    async fn once(
-        &self,
-        method: Method,
-        url: &str,
-        extras: Extras<'_>,
-    ) -> Result<(Answer, Option<Duration>), String> {
-        let mut request = self.client.request(method, url).bearer_auth(self.key.reveal());
+    async fn send(&self, method: Method, path: &str, extras: Extras<'_>) -> Result<Answer, Failure> {
+        let mut request = self.client.request(method, path);
         if let Some(body) = extras.body {
             request = request.header("content-type", "application/json").body(body.to_string());
         }
@@ -162,22 +126,62 @@ impl Api {
         if let Some(key) = extras.key {
             request = request.header("idempotency-key", key);
         }
-        let mut response = request.send().await.map_err(|error| cause(&error))?;
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let is_replay = header("idempotent-replayed") == Some("true");
-        let seconds = header("retry-after").and_then(|value| value.parse().ok());
-        let next = header("link").and_then(next_link).map(str::to_owned);
-        let status = response.status().as_u16();
-        let mut bytes = Vec::new();
-        while let Some(part) = response.chunk().await.map_err(|error| cause(&error))? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > ANSWER_BYTES_MAX {
-                return Err("the answer is too large".to_owned());
-            }
+        match self.client.send(request, later).await {
+            Ok(response) => Ok(Answer::of(&response)),
+            Err(problem) => Err(Failure(format!("{}: {problem}", self.client.url()))),
         }
-        let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        let wait = seconds.map(|seconds: u64| Duration::from_secs(seconds.min(RETRY_AFTER_SECONDS_MAX)));
-        Ok((Answer { status, json, is_replay, next }, wait))
+    }
+}
+
+/// A list, as far as it was read. It ends, whatever the server does.
+#[derive(Debug, Default)]
+struct List {
+    rows: Vec<Value>,
+    /// The size of the parts.
+    bytes: usize,
+    /// What asks for the next part.
+    query: Option<String>,
+}
+
+impl List {
+    /// Adds a part of this size, with the query for the next one. Returns whether there is one, or what is wrong.
+    fn add(&mut self, part: Vec<Value>, bytes: usize, next: Option<&str>) -> Result<bool, String> {
+        let leads_on = !part.is_empty() && next != self.query.as_deref();
+        self.rows.extend(part);
+        self.bytes += bytes;
+        if self.rows.len() > ROWS_MAX {
+            let rows = count(ROWS_MAX as u64);
+            return Err(format!(
+                "is part of a list of more than {rows} rows, and a workspace cannot have so many"
+            ));
+        }
+        if self.bytes > LIST_BYTES_MAX {
+            let bytes = size(LIST_BYTES_MAX as u64);
+            return Err(format!("is part of a list of more than {bytes}, which is too large"));
+        }
+        if next.is_some() && !leads_on {
+            return Err("names a next part of the list that leads no further".to_owned());
+        }
+        self.query = next.map(str::to_owned);
+        Ok(next.is_some())
+    }
+}
+
+/// Why the same request may be answered later; `None` if this is the answer.
+fn later(response: &Response<Bytes>) -> Option<String> {
+    if response.status().is_success() {
+        return None;
+    }
+    let answer = Answer::of(response);
+    match (answer.status, answer.code()) {
+        // It passes after minutes.
+        (_, "too_many_invalid_credentials") => None,
+        (_, "request_in_progress") => Some("the same request is still running".to_owned()),
+        (status @ (429 | 502 | 503 | 504), _) => {
+            let message = answer.json["error"]["message"].as_str().map(str::to_owned);
+            Some(message.unwrap_or_else(|| format!("the server answered HTTP {status}")))
+        }
+        _ => None,
     }
 }
 
@@ -186,11 +190,76 @@ fn next_link(header: &str) -> Option<&str> {
     header.split_once('<')?.1.split_once(">; rel=\"next\"").map(|(url, _)| url)
 }
 
-/// The innermost reason: the outer ones only say that a request failed.
-fn cause(error: &reqwest::Error) -> String {
-    let mut reason: &dyn std::error::Error = error;
-    while let Some(inner) = reason.source() {
-        reason = inner;
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::as_code::kind::operation;
+
+    #[tokio::test]
+    async fn a_server_that_repeats_a_part_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let api = Api::new(&format!("http://{}", listener.local_addr().unwrap()), "the-key").unwrap();
+        let serve = async {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    request.push(stream.read_u8().await.unwrap());
+                }
+                let head = "HTTP/1.1 200 OK\r\nlink: <https://voice.example.com/x?after=1>; rel=\"next\"";
+                let rest = "content-length: 3\r\nconnection: close\r\n\r\n[1]";
+                stream.write_all(format!("{head}\r\n{rest}").as_bytes()).await.unwrap();
+            }
+        };
+        let (listed, ()) = tokio::join!(api.list(operation("list_assistants")), serve);
+        let told = listed.unwrap_err().to_string();
+        assert!(
+            told.contains("?after=1 names a next part of the list that leads no further; check"),
+            "{told}"
+        );
     }
-    reason.to_string()
+
+    #[test]
+    fn a_list_ends() {
+        let rows = |number: usize| vec![Value::Null; number];
+        let mut list = List::default();
+        assert_eq!(list.add(rows(1_000), 5_000, Some("after=1")), Ok(true));
+        assert!(list.add(rows(1), 5, Some("after=1")).unwrap_err().contains("leads no further"));
+        assert!(list.add(rows(0), 2, Some("after=2")).unwrap_err().contains("leads no further"));
+        assert_eq!(list.add(rows(0), 2, None), Ok(false));
+
+        let mut list = List::default();
+        assert_eq!(list.add(rows(ROWS_MAX), 50_000, None), Ok(false));
+        assert!(list.add(rows(1), 5, None).unwrap_err().contains("more than 10,000 rows"));
+        let mut list = List::default();
+        assert_eq!(list.add(rows(1), LIST_BYTES_MAX, Some("after=1")), Ok(true));
+        assert!(list.add(rows(1), 1, None).unwrap_err().contains("more than 536.9 MB"));
+    }
+
+    #[test]
+    fn only_what_passes_soon_is_asked_again() {
+        let told = |status: u16, code: &str| {
+            let body = serde_json::json!({"error": {"code": code, "message": "Wait."}}).to_string();
+            later(&Response::builder().status(status).body(Bytes::from(body)).unwrap())
+        };
+        for (status, code) in [(429, "rate_limited"), (503, "unavailable"), (503, "workspace_moving")] {
+            assert_eq!(told(status, code).as_deref(), Some("Wait."), "{code}");
+        }
+        assert_eq!(told(409, "request_in_progress").as_deref(), Some("the same request is still running"));
+        let answers = [
+            (200, ""),
+            (408, "request_timeout"),
+            (409, "revision_conflict"),
+            (429, "too_many_invalid_credentials"),
+            (500, "internal"),
+        ];
+        for (status, code) in answers {
+            assert_eq!(told(status, code), None, "{code}");
+        }
+        let of_proxy = Response::builder().status(502).body(Bytes::from_static(b"<html>")).unwrap();
+        assert_eq!(later(&of_proxy).as_deref(), Some("the server answered HTTP 502"));
+    }
 }

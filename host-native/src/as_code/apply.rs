@@ -16,6 +16,7 @@ use super::plan::{Deletion, Plan, Step, plan};
 use super::show::{self, Paint};
 use super::workspace::{Ids, REQUESTS_AT_ONCE, Row};
 use super::{CONFLICT, DONE, FAILED, Wishes, say};
+use crate::text::clean;
 
 /// Times that something is created under a key whose resource was deleted since.
 const KEYS_MAX: u32 = 20;
@@ -180,7 +181,7 @@ async fn carry_out(
                 Outcome::Failed(problem) => {
                     tally.failed += 1;
                     std::io::stderr().write_all(
-                        format!("{}\n", paint.red(&format!("{file}: {}", show::clean(&problem)))).as_bytes(),
+                        format!("{}\n", paint.red(&format!("{file}: {}", clean(&problem)))).as_bytes(),
                     )?;
                 }
             }
@@ -253,7 +254,7 @@ async fn delete(
         _ => {
             tally.failed += 1;
             let problem = answer.success().err().map(|failure| failure.0).unwrap_or_default();
-            eprintln!("{}", paint.red(&format!("{file}: {}", show::clean(&problem))));
+            eprintln!("{}", paint.red(&format!("{file}: {}", clean(&problem))));
             Ok(())
         }
     }

@@ -10,7 +10,8 @@ use toml_edit::DocumentMut;
 
 use super::failure::Failure;
 use super::kind::{Kind, filled, has_parts};
-use super::{show, toml};
+use super::toml;
+use crate::text::{clean, counted};
 
 /// Problems that are listed at once.
 const PROBLEMS_MAX: usize = 20;
@@ -55,7 +56,7 @@ impl Folder {
         if problems.is_empty() {
             return Ok(folder);
         }
-        let mut text = format!("{} problems in {}:", problems.len(), path.display());
+        let mut text = format!("{} in {}:", counted(problems.len() as u64, "problem"), path.display());
         problems.iter().take(PROBLEMS_MAX).for_each(|problem| text.push_str(&format!("\n  {problem}")));
         if problems.len() > PROBLEMS_MAX {
             text.push_str(&format!("\n  and {} more", problems.len() - PROBLEMS_MAX));
@@ -102,7 +103,7 @@ impl Folder {
 
 /// How a file is named in what commands print.
 pub fn shown(kind: Kind, stem: &str) -> String {
-    show::clean(&format!("{}/{stem}.toml", kind.folder())).replace('\n', "\u{fffd}")
+    clean(&format!("{}/{stem}.toml", kind.folder())).replace('\n', "\u{fffd}")
 }
 
 /// The names in a reference's value.
@@ -159,27 +160,36 @@ fn check_folders(path: &Path, problems: &mut Vec<String>) -> Result<(), Failure>
 
 fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<Files, Failure> {
     let mut files = Files::new();
-    for path in listed(&path.join(kind.folder()))? {
+    let folder = kind.folder();
+    let path = path.join(folder);
+    // It may lead anywhere, and `pull` writes and deletes in it.
+    if path.is_symlink() {
+        problems.push(format!("{folder}/ is a link; put the folder itself there"));
+        return Ok(files);
+    }
+    for path in listed(&path)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // What editors leave, and a `pull` that was killed.
         if name.starts_with('.') || name.ends_with('~') || name.ends_with(".toml.new") {
             continue;
         }
-        // What is here and is not read must not look as if it were.
+        // What is here and is not read must not look as if it were. What a link leads to may be secret, and messages quote it.
+        if path.is_symlink() {
+            problems.push(format!("{folder}/{name} is a link; put the file itself there"));
+            continue;
+        }
         if path.is_dir() {
-            let folder = kind.folder();
             problems.push(format!("{folder}/{name} is a folder; files stand directly in {folder}/"));
             continue;
         }
         if path.extension().is_none_or(|extension| extension != "toml") {
-            let folder = kind.folder();
             problems.push(format!(
                 "{folder}/{name} is not read: names of files end in .toml; rename it, or move it elsewhere"
             ));
             continue;
         }
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
-            problems.push(format!("{}/{name}: the name is not in UTF-8", kind.folder()));
+            problems.push(format!("{folder}/{name}: the name is not in UTF-8"));
             continue;
         };
         match read_file(&path, kind) {

@@ -4,7 +4,7 @@
 //! the last one counts, and at the end the file is sorted. A workspace's id is the same under every URL of its server.
 //! Fields that name other resources are hashed with ids, as files are renamed.
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use sidetone_engine::base::hash::sha256_hex;
 
 use super::failure::Failure;
 use super::kind::Kind;
+use crate::folder_lock;
 
 /// The name of the file.
 pub const NAME: &str = "sidetone.lock";
@@ -78,16 +79,10 @@ impl Seen {
 }
 
 /// Keeps other commands out of a folder until the returned file is closed: two at once would lose one another's lines, and a
-/// later `apply` would write over what the lost ones had seen. The folder itself is locked, so nothing is left behind. Where
-/// folders cannot be locked, nobody is kept out.
+/// later `apply` would write over what the lost ones had seen.
 pub fn hold(folder: &Path) -> Result<Option<File>, Failure> {
-    let Ok(held) = File::open(folder) else { return Ok(None) };
-    match held.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(Failure(format!("another command works in {}; wait for it", folder.display())))
-        }
-        _ => Ok(Some(held)),
-    }
+    folder_lock::exclusive(folder)
+        .map_err(|_| Failure(format!("another command works in {}; wait for it", folder.display())))
 }
 
 /// The lines of all workspaces.
@@ -105,7 +100,8 @@ impl Lock {
         let path = folder.join(NAME);
         // A link would be written through.
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
-            let wrong = format!("{} is no plain file; delete it, then run `sidetone pull`", path.display());
+            let wrong =
+                format!("{} is not a regular file; delete it, then run `sidetone pull`", path.display());
             return Err(Failure::new(wrong));
         }
         let text = match fs::read_to_string(&path) {
@@ -121,7 +117,7 @@ impl Lock {
                 None if number + 1 == text.lines().count() && !text.ends_with('\n') => {}
                 None => {
                     return Err(Failure::new(format!(
-                        "{}: line {} is none of a lock file; delete it, then run `sidetone pull`",
+                        "{}: line {} is not valid; delete it, then run `sidetone pull`",
                         path.display(),
                         number + 1
                     )));

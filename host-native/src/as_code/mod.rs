@@ -28,7 +28,8 @@ use self::api::Api;
 use self::failure::Failure;
 use self::folder::Folder;
 use self::show::Paint;
-pub(crate) use self::show::clean;
+use crate::settings;
+use crate::text::clean;
 
 /// All is well, and nothing differs.
 const DONE: u8 = 0;
@@ -98,9 +99,9 @@ pub struct Wishes {
 
 impl Target {
     fn api(&self) -> Result<Api, Failure> {
-        let of = |given: &Option<String>, name: &str| {
-            let set = || std::env::var(name).ok();
-            given.clone().or_else(set).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        let of = |given: &Option<String>, name: &str| match given {
+            Some(given) => settings::filled(given),
+            None => settings::text(name),
         };
         let url = of(&self.url, "SIDETONE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
         let key = of(&self.key, "SIDETONE_API_KEY").ok_or_else(|| {

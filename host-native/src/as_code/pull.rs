@@ -18,6 +18,7 @@ use super::show::{self, Paint};
 use super::workspace::{self, Row, Workspace};
 use super::{CONFLICT, DONE, Wishes, say, toml, write_file};
 use crate::data;
+use crate::text::clean;
 
 /// Characters of a file's stem.
 const STEM_CHARS_MAX: usize = 60;
@@ -137,7 +138,7 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
             let file = shown(*kind, stem);
             say(&format!(
                 "  {file}  was deleted here, and {} is still there; --force writes it again\n",
-                show::clean(&row.title())
+                clean(&row.title())
             ))?;
         }
     }
@@ -287,10 +288,6 @@ fn write_new(
 
 /// Why a file is not written, and what to do.
 fn obstacle(entry: &Entry) -> Option<&'static str> {
-    if entry.path.is_symlink() {
-        // A copy in its place would be another file, and what it links to may be of somebody else.
-        return Some("is a link, and stays one: put the file itself there, then run `sidetone pull` again");
-    }
     let is_as_read = fs::read_to_string(&entry.path).ok().as_ref() == Some(&entry.text);
     (!is_as_read).then_some("was edited meanwhile; run `sidetone pull` again")
 }

@@ -1,4 +1,5 @@
 //! What commands print: in colour on a terminal, unless `NO_COLOR` is set.
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
@@ -9,11 +10,14 @@ use super::compare::{Changed, Difference};
 use super::folder::shown;
 use super::kind::{Kind, stripped};
 use super::plan::{Plan, Step};
+use crate::text::clean;
 
 /// A value of more characters is shown by its lines.
 const SHORT_CHARS_MAX: usize = 60;
 /// Characters of a line that are shown.
 const LINE_CHARS_MAX: usize = 400;
+/// Of these, characters before the first that differs.
+const SAME_CHARS: usize = 100;
 /// Lines around a change.
 const CONTEXT: usize = 1;
 
@@ -62,11 +66,6 @@ impl Paint {
     pub fn bold(self, text: &str) -> String {
         self.in_colour("1", text)
     }
-}
-
-/// Text from elsewhere without control characters, which a terminal would obey.
-pub fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// The plan: what differs, and what is done about it.
@@ -191,14 +190,23 @@ fn long(value: &Value) -> String {
 
 fn lines(old: &str, new: &str, paint: Paint) -> String {
     let diff = TextDiff::from_lines(old, new);
+    let all = |tag: ChangeTag| -> BTreeSet<&str> {
+        let changes = diff.iter_all_changes().filter(|change| change.tag() == tag);
+        changes.map(|change| change.value()).collect()
+    };
+    let (deleted, inserted) = (all(ChangeTag::Delete), all(ChangeTag::Insert));
     let mut text = String::new();
     for (number, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if number > 0 {
             let _ = writeln!(text, "{}", paint.dim("      …"));
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let line: String =
-                clean(change.value().trim_end_matches('\n')).chars().take(LINE_CHARS_MAX).collect();
+            let same = match change.tag() {
+                ChangeTag::Delete => same_chars(change.value(), &inserted),
+                ChangeTag::Insert => same_chars(change.value(), &deleted),
+                ChangeTag::Equal => 0,
+            };
+            let line = clean(&excerpt(change.value().trim_end_matches('\n'), same));
             let _ = match change.tag() {
                 ChangeTag::Delete => writeln!(text, "{}", paint.red(&format!("      - {line}"))),
                 ChangeTag::Insert => writeln!(text, "{}", paint.green(&format!("      + {line}"))),
@@ -207,4 +215,61 @@ fn lines(old: &str, new: &str, paint: Paint) -> String {
         }
     }
     text
+}
+
+/// How many characters a line has in common with the start of the line of the other side that is most like it.
+fn same_chars(line: &str, others: &BTreeSet<&str>) -> usize {
+    // It only moved.
+    if others.contains(line) {
+        return 0;
+    }
+    // In order, the one with the longest common start is next to it.
+    let before = others.range::<&str, _>(..line).next_back();
+    let after = others.range::<&str, _>(line..).next();
+    let same = |other: &&str| line.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    before.into_iter().chain(after).map(same).max().unwrap_or(0)
+}
+
+/// What is shown of a line that differs after so many characters; `…` stands for what is left out.
+fn excerpt(line: &str, same: usize) -> String {
+    let chars = line.chars().count();
+    if chars <= LINE_CHARS_MAX {
+        return line.to_owned();
+    }
+    let first = same.saturating_sub(SAME_CHARS);
+    let part: String = line.chars().skip(first).take(LINE_CHARS_MAX).collect();
+    let before = if first > 0 { "…" } else { "" };
+    let after = if first + LINE_CHARS_MAX < chars { "…" } else { "" };
+    format!("{before}{part}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(word: &str) -> String {
+        format!("{}{word}{}\n", "a".repeat(900), "b".repeat(900))
+    }
+
+    #[test]
+    fn a_change_far_into_a_line_is_shown() {
+        let text = |word: &str| format!("First.\n{}Last.\n", long(word));
+        let (before, after) = ("a".repeat(100), "b".repeat(297));
+        let (old, new) = (format!("- …{before}one{after}…"), format!("+ …{before}two{after}…"));
+        let told = lines(&text("one"), &text("two"), Paint(false));
+        assert_eq!(told, format!("        First.\n      {old}\n      {new}\n        Last.\n"));
+
+        // Nor is it hidden by a line that is put before it.
+        let told = lines(&long("one"), &format!("Another one.\n{}", long("two")), Paint(false));
+        assert!(told.contains(&old) && told.contains(&new), "{told}");
+    }
+
+    #[test]
+    fn a_line_is_cut_with_a_mark() {
+        let whole = "a".repeat(LINE_CHARS_MAX);
+        assert_eq!(excerpt(&whole, 0), whole);
+        assert_eq!(excerpt(&format!("{whole}b"), SAME_CHARS), format!("{whole}…"));
+        // The other side goes on where this one ends.
+        assert_eq!(excerpt(&whole.repeat(2), 2 * LINE_CHARS_MAX), format!("…{}", "a".repeat(SAME_CHARS)));
+    }
 }

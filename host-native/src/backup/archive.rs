@@ -1,13 +1,14 @@
 //! A backup in one tar archive. `backup.json` is its last entry, so an archive that was cut off has none.
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Component, Path};
 
 use super::files;
 use super::folder::secret_words;
-use super::{BLOBS, DATABASE, Failure, MANIFEST, Manifest, SECRET};
-use crate::data::{self, DataFolder};
+use super::{BLOBS, Failure, MANIFEST, Manifest};
+use crate::data::{self, DATABASE, DataFolder, SECRET};
 use crate::database::Sqlite;
+use crate::text::counted;
 
 /// Writes everything into a new file. It gets its name when it is complete and durable.
 pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
@@ -22,11 +23,11 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
     let manifest = written.inspect_err(|_| drop(fs::remove_file(&part)))?;
     data::publish(data::private().write(true).open(&part)?, &part, target)?;
     Ok(format!(
-        "The backup is in {}: the database, {}, {} files of recordings and transcripts.\n\
+        "The backup is in {}: the database, {}, {} of recordings and transcripts.\n\
          Restore it into an empty data folder with: sidetone restore {}",
         target.display(),
         secret_words(&manifest),
-        manifest.blobs,
+        counted(manifest.blobs, "file"),
         target.display(),
     ))
 }
@@ -42,21 +43,17 @@ fn write(
     say("database");
     let _ = fs::remove_file(database);
     Sqlite::backup(&data.database(), database)?;
-    let file = data::private().create(true).truncate(true).write(true).open(part)?;
-    let mut archive = tar::Builder::new(io::BufWriter::new(file));
-    archive.mode(tar::HeaderMode::Deterministic);
-    // A sparse entry is none that a restore takes. SQLite leaves a hole at 1 GiB.
-    archive.sparse(false);
-    archive.append_path_with_name(database, DATABASE)?;
+    let mut archive = tar::Builder::new(io::BufWriter::new(data::create_private(part)?));
+    append_file(&mut archive, database, Path::new(DATABASE))?;
     if manifest.has_secret {
-        archive.append_path_with_name(&secret, SECRET)?;
+        append_file(&mut archive, &secret, Path::new(SECRET))?;
     }
     let found = files::all_blobs(data.path())?;
     for (n, one) in found.iter().enumerate() {
         if n % 1_000 == 999 {
             say(&format!("recordings and transcripts: {} of {} files", n + 1, found.len()));
         }
-        match archive.append_path_with_name(data.path().join(&one.name), &one.name) {
+        match append_file(&mut archive, &data.path().join(&one.name), &one.name) {
             // Deleted meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             appended => {
@@ -68,12 +65,32 @@ fn write(
     }
     manifest.complete = true;
     let text = manifest.text();
-    let mut header = tar::Header::new_gnu();
-    header.set_size(text.len() as u64);
-    header.set_mode(0o600);
-    archive.append_data(&mut header, MANIFEST, text.as_bytes())?;
+    append(&mut archive, Path::new(MANIFEST), text.len() as u64, text.as_bytes())?;
     archive.into_inner()?.flush()?;
     Ok(manifest)
+}
+
+/// Appends a file, with its holes as zeros: a sparse entry is none that a restore takes, and SQLite leaves a hole at 1 GiB.
+fn append_file(archive: &mut tar::Builder<impl Write>, path: &Path, name: &Path) -> io::Result<()> {
+    let file = fs::File::open(path)?;
+    let bytes = file.metadata()?.len();
+    append(archive, name, bytes, file)
+}
+
+/// Appends an entry that only its owner can read wherever it is unpacked, and that is the same each time: without owner and time.
+fn append(
+    archive: &mut tar::Builder<impl Write>,
+    name: &Path,
+    bytes: u64,
+    content: impl Read,
+) -> io::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes);
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    archive.append_data(&mut header, name, content.take(bytes))
 }
 
 /// Unpacks an archive into a new folder. Only what a backup has is taken.
@@ -91,4 +108,41 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<(), Failure> {
         files::write(&folder.join(&name), &mut entry)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_owner_can_read_what_an_archive_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::open(&folder.path().join("data")).unwrap();
+        drop(Sqlite::open(&data.database(), 0).unwrap());
+        data.secret_or_new().unwrap();
+        let segment = "recordings/ws_1/call_1.rec_1.0.pcm";
+        files::write(&data.path().join(segment), &mut &b"a voice"[..]).unwrap();
+        let target = folder.path().join("copy.tar");
+        // Another user waits for it, with a file that everybody can read.
+        fs::write(target.with_added_extension("part"), "").unwrap();
+        backup(&data, &target, &mut |_| {}).unwrap();
+
+        let mut archive = tar::Archive::new(fs::File::open(&target).unwrap());
+        let mut entries = Vec::new();
+        for entry in archive.entries().unwrap() {
+            let mut entry = entry.unwrap();
+            assert_eq!((entry.header().mode().unwrap(), entry.header().mtime().unwrap()), (0o600, 0));
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            entries.push((entry.path().unwrap().display().to_string(), content));
+        }
+        let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, [DATABASE, SECRET, segment, MANIFEST]);
+        assert_eq!(entries[2].1, b"a voice");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
 }

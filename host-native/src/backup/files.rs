@@ -68,7 +68,7 @@ pub(super) fn write(target: &Path, content: &mut dyn io::Read) -> io::Result<u64
         data::create_folder(folder)?;
     }
     let part = target.with_added_extension("part");
-    let mut file = data::private().create(true).truncate(true).write(true).open(&part)?;
+    let mut file = data::create_private(&part)?;
     let bytes = io::copy(content, &mut file)?;
     file.sync_all()?;
     drop(file);

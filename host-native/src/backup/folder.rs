@@ -3,11 +3,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::blob_names::{name_of, named};
 use super::files::{self, Found};
-use super::verify::{name_of, named};
-use super::{DATABASE, Failure, MANIFEST, Manifest, SECRET};
-use crate::data::{self, DataFolder};
+use super::{Failure, MANIFEST, Manifest};
+use crate::data::{self, DATABASE, DataFolder, SECRET};
 use crate::database::Sqlite;
+use crate::folder_lock;
+use crate::text::counted;
 
 /// Copies everything. The folder is new, empty, or has an earlier backup.
 pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
@@ -20,7 +22,8 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
         .into());
     }
     data::create_folder(target)?;
-    let _lock = lock(target)?;
+    // Two backups at once would take each other's files.
+    let _lock = folder_lock::exclusive(target).map_err(|_| taken(target))?;
     let secret = data.path().join(SECRET);
     let mut manifest = Manifest::begun(secret.try_exists()?);
     if !has_manifest {
@@ -30,8 +33,8 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
 
     // Until all that takes room and time is here, an earlier backup stays whole.
     say("database");
-    let next = target.join("sidetone.db.next");
-    remove_if_there(&next)?;
+    let next = target.join(DATABASE).with_added_extension("next");
+    data::remove_if_there(&next)?;
     Sqlite::backup(&data.database(), &next)?;
     let names = named(&next)?;
 
@@ -64,7 +67,7 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
     fs::rename(&next, target.join(DATABASE))?;
     match manifest.has_secret {
         true => drop(files::copy(&secret, &target.join(SECRET))?),
-        false => remove_if_there(&target.join(SECRET))?,
+        false => data::remove_if_there(&target.join(SECRET))?,
     }
     // What was deleted goes from the backup, too. What the database names stays: the data folder has lost it.
     let kept: BTreeSet<&PathBuf> = source.iter().map(|found| &found.name).collect();
@@ -76,7 +79,7 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
             manifest.blobs_bytes += found.bytes;
             lost += 1;
         } else {
-            remove_if_there(&target.join(&found.name))?;
+            data::remove_if_there(&target.join(&found.name))?;
             removed += 1;
         }
     }
@@ -90,38 +93,18 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
     write_manifest(target, &manifest)?;
     data::sync_folder(&target.join(MANIFEST))?;
     Ok(format!(
-        "The backup is in {}: the database, {}, {} files of recordings and transcripts ({copied} new, {removed} removed).\n\
+        "The backup is in {}: the database, {}, {} of recordings and transcripts ({copied} new, {removed} removed).\n\
          Restore it into an empty data folder with: sidetone restore {}",
         target.display(),
         secret_words(&manifest),
-        manifest.blobs,
+        counted(manifest.blobs, "file"),
         target.display(),
     ))
 }
 
-/// Two backups at once would take each other's files. The folder itself is locked, so no file is left behind.
-fn lock(target: &Path) -> Result<fs::File, Failure> {
-    let folder = fs::File::open(target)?;
-    refuse_if_taken(folder.try_lock(), target)?;
-    Ok(folder)
-}
-
-/// Keeps a backup from changing the folder that is restored. One that cannot be locked is read all the same: no backup
-/// locks it either.
-pub(super) fn lock_shared(source: &Path) -> Result<Option<fs::File>, Failure> {
-    let Ok(folder) = fs::File::open(source) else { return Ok(None) };
-    refuse_if_taken(folder.try_lock_shared(), source)?;
-    Ok(Some(folder))
-}
-
-fn refuse_if_taken(locked: Result<(), fs::TryLockError>, folder: &Path) -> Result<(), Failure> {
-    match locked {
-        Err(fs::TryLockError::WouldBlock) => {
-            let folder = folder.display();
-            Err(format!("a backup into {folder} or a restore from it is under way; wait for it").into())
-        }
-        _ => Ok(()),
-    }
+/// What a command says that has to wait for another one in the same folder.
+pub(super) fn taken(folder: &Path) -> Failure {
+    format!("a backup into {0} or a restore from it is under way; wait for it", folder.display()).into()
 }
 
 /// What a summary says of the secret.
@@ -135,11 +118,4 @@ pub(super) fn secret_words(manifest: &Manifest) -> &'static str {
 fn write_manifest(target: &Path, manifest: &Manifest) -> Result<(), Failure> {
     files::write(&target.join(MANIFEST), &mut manifest.text().as_bytes())?;
     Ok(())
-}
-
-fn remove_if_there(path: &Path) -> std::io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

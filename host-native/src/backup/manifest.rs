@@ -16,10 +16,6 @@ pub struct Manifest {
     pub complete: bool,
     /// When it was begun, as RFC 3339.
     pub made_at: String,
-    /// The version that made it.
-    pub version: String,
-    /// The newest migration that this version knows.
-    pub schema: String,
     /// Whether the server secret is in it, rather than in a setting.
     pub has_secret: bool,
     /// Files of recordings and of archived transcripts.
@@ -34,8 +30,6 @@ impl Manifest {
         Self {
             complete: false,
             made_at: time::format(SystemClock.now_ms()),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            schema: MIGRATIONS.last().map(|migration| migration.name.to_owned()).unwrap_or_default(),
             has_secret,
             blobs: 0,
             blobs_bytes: 0,
@@ -47,8 +41,9 @@ impl Manifest {
         let value = json!({
             "complete": self.complete,
             "made_at": self.made_at,
-            "version": self.version,
-            "schema": self.schema,
+            // For people: the version that made it, and the newest migration that it knows.
+            "version": env!("CARGO_PKG_VERSION"),
+            "schema": MIGRATIONS.last().map_or("", |migration| migration.name),
             "secret": self.has_secret,
             "blobs": {"files": self.blobs, "bytes": self.blobs_bytes},
         });
@@ -61,15 +56,10 @@ impl Manifest {
         let text = std::fs::read_to_string(path)
             .map_err(|error| unreadable(&format!("cannot be read ({error})")))?;
         let value: Value = serde_json::from_str(&text).map_err(|_| unreadable("is not JSON"))?;
-        let word = |name: &str| {
-            value[name].as_str().map(str::to_owned).ok_or_else(|| unreadable(&format!("lacks `{name}`")))
-        };
         let number = |name: &str| value["blobs"][name].as_u64().ok_or_else(|| unreadable("lacks `blobs`"));
         Ok(Self {
             complete: value["complete"] == true,
-            made_at: word("made_at")?,
-            version: word("version")?,
-            schema: word("schema")?,
+            made_at: value["made_at"].as_str().ok_or_else(|| unreadable("lacks `made_at`"))?.to_owned(),
             has_secret: value["secret"] == true,
             blobs: number("files")?,
             blobs_bytes: number("bytes")?,

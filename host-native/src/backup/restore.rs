@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::verify::verify;
-use super::{DATABASE, Failure, Form, MANIFEST, Manifest, RECORDINGS, SECRET, archive, folder};
-use crate::data;
+use super::{Failure, Form, MANIFEST, Manifest, archive, folder};
+use crate::data::{self, DATABASE, DataFolder, SECRET};
+use crate::folder_lock;
+use crate::text::{count, counted};
 
 /// Restores `source` as the data folder `target`, which must not exist or be empty. `has_secret`: SIDETONE_SECRET is set.
 pub fn restore(
@@ -68,35 +70,24 @@ fn restore_into(
     secret: Option<&str>,
     say: &mut dyn FnMut(&str),
 ) -> Result<String, Failure> {
-    let _lock = match Form::of(source) {
-        Form::Folder => folder::lock_shared(source)?,
+    let form = Form::of(source);
+    let _lock = match form {
+        // No backup may change it meanwhile.
+        Form::Folder => folder_lock::shared(source).map_err(|_| folder::taken(source))?,
         Form::Database | Form::Archive => None,
     };
-    let mut log = match Form::of(source) {
-        Form::Folder => source.join(DATABASE),
-        Form::Database | Form::Archive => source.to_owned(),
-    }
-    .into_os_string();
-    log.push("-wal");
-    if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
-        return Err(format!(
-            "{} has changes in a log beside its database (-wal); name what `sidetone backup` has made, or back that folder \
-             up first",
-            source.display()
-        )
-        .into());
-    }
+    refuse_wal(source, form)?;
     say("copying");
-    match Form::of(source) {
+    match form {
         Form::Database => {
             files::copy(source, &staging.join(DATABASE))?;
         }
         Form::Archive => archive::unpack(source, staging)?,
         Form::Folder => copy_folder(source, staging)?,
     }
-    let manifest = match Form::of(source) {
+    let manifest = match form {
         Form::Database => None,
-        _ => Some(complete(&staging.join(MANIFEST), source)?),
+        Form::Archive | Form::Folder => Some(complete(&staging.join(MANIFEST), source)?),
     };
     say("checking");
     let verified = verify(staging, secret)?;
@@ -106,30 +97,24 @@ fn restore_into(
         // More is of a later backup that was interrupted.
         if (found.len() as u64) < manifest.blobs || bytes < manifest.blobs_bytes {
             return Err(format!(
-                "{} says {} files of recordings and transcripts with {} bytes, and it has {} with {bytes}: it was changed or cut off",
+                "{} says {} of recordings and transcripts with {}, and it has {} with {}: it was changed or cut off",
                 source.display(),
-                manifest.blobs,
-                manifest.blobs_bytes,
-                found.len()
+                counted(manifest.blobs, "file"),
+                counted(manifest.blobs_bytes, "byte"),
+                count(found.len() as u64),
+                count(bytes)
             )
             .into());
         }
         fs::remove_file(staging.join(MANIFEST))?;
         // What was archived or recorded after the database was copied: no row would ever remove it.
         for file in &found {
-            let is_named = match file.name.strip_prefix(RECORDINGS) {
-                Ok(name) => verified.has_segment(name),
-                Err(_) => verified.transcripts.contains(&file.name),
-            };
-            if !is_named {
+            if verified.is_unnamed(&file.name) {
                 fs::remove_file(staging.join(&file.name))?;
             }
         }
     }
-    let mut summary = format!(
-        "{} workspaces, {} calls, {} recordings.",
-        verified.workspaces, verified.calls, verified.recordings
-    );
+    let mut summary = format!("{}.", verified.summary());
     if let Some(manifest) = manifest {
         summary.push_str(&format!(" It is as of {}.", manifest.made_at));
     }
@@ -141,6 +126,23 @@ fn restore_into(
         ));
     }
     Ok(summary)
+}
+
+/// Changes that are only in the write-ahead log would be lost.
+fn refuse_wal(source: &Path, form: Form) -> Result<(), Failure> {
+    let database = match form {
+        Form::Folder => DataFolder::database_of(source),
+        Form::Database | Form::Archive => source.to_owned(),
+    };
+    match fs::metadata(data::wal_of(&database)) {
+        Ok(wal) if wal.len() > 0 => Err(format!(
+            "{} has a write-ahead log (-wal) with changes that are not in the database file. Restore what `sidetone backup` \
+             made, or back that folder up first.",
+            source.display()
+        )
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 fn complete(path: &Path, source: &Path) -> Result<Manifest, Failure> {

@@ -6,6 +6,7 @@ use super::place::{say_where, settings};
 use super::{Failure, print_line};
 use crate::data::DataFolder;
 use crate::doctor::{State, examine};
+use crate::text::counted;
 
 /// Runs it. A warning is no failure.
 pub fn run(as_json: bool, runtime: Runtime) -> Result<(), Failure> {
@@ -27,7 +28,6 @@ pub fn run(as_json: bool, runtime: Runtime) -> Result<(), Failure> {
     }
     match findings.iter().filter(|finding| finding.state == State::Problem).count() {
         0 => Ok(()),
-        1 => Err("1 problem".into()),
-        some => Err(format!("{some} problems").into()),
+        some => Err(counted(some as u64, "problem").into()),
     }
 }

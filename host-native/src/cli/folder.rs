@@ -5,10 +5,11 @@ use tokio::runtime::Runtime;
 
 use super::place::{Place, say_where, settings};
 use super::{Failure, print_line};
-use crate::as_code::clean;
 use crate::backup;
-use crate::check;
+use crate::check::{self, shorten};
 use crate::data::DataFolder;
+use crate::settings::secret;
+use crate::text::{clean, counted, size};
 
 /// `sidetone backup`
 pub fn backup(place: &Place, target: &Path) -> Result<(), Failure> {
@@ -19,38 +20,69 @@ pub fn backup(place: &Place, target: &Path) -> Result<(), Failure> {
 pub fn restore(source: &Path) -> Result<(), Failure> {
     let settings = settings()?;
     say_where(&settings.data, DataFolder::server_of(&settings.data).as_ref());
-    let done = backup::restore(source, &settings.data, secret_setting().as_deref(), &mut progress)?;
+    let done = backup::restore(source, &settings.data, secret().as_deref(), &mut progress)?;
     // Its manifest may say anything.
     Ok(print_line(&clean(&done))?)
 }
 
+/// What `sidetone check` does with files that no row names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnnamedFiles {
+    /// It reports them.
+    Report,
+    /// It shows what would be removed, and ends.
+    Show,
+    /// It removes them first.
+    Remove,
+}
+
 /// `sidetone check`
-pub fn check(place: &Place, runtime: &Runtime) -> Result<(), Failure> {
+pub fn check(place: &Place, unnamed: UnnamedFiles, runtime: &Runtime) -> Result<(), Failure> {
     if place.is_earlier()? {
         return Err("the database is of an earlier version, and a check changes nothing; the service upgrades it at its \
                     start"
             .into());
     }
+    if unnamed != UnnamedFiles::Report {
+        remove_unnamed(&place.data, unnamed == UnnamedFiles::Remove)?;
+    }
     let engine = place.engine()?;
-    let report = runtime.block_on(check::check(&engine, &place.data, secret_setting().as_deref()));
+    let report = runtime.block_on(check::check(&engine, &place.data, secret().as_deref()));
     for line in &report.good {
         print_line(&format!("ok       {line}"))?;
     }
     for line in &report.problems {
-        print_line(&format!("PROBLEM  {line}"))?;
+        // Files may have any name.
+        print_line(&clean(&format!("PROBLEM  {line}")))?;
     }
     match report.problems.len() {
         0 => Ok(()),
-        some => Err(format!("{some} problems in {}", place.data.path().display()).into()),
+        some => Err(format!("{} in {}", counted(some as u64, "problem"), place.data.path().display()).into()),
     }
 }
 
-/// The server secret, where a setting has it.
-fn secret_setting() -> Option<String> {
-    std::env::var("SIDETONE_SECRET")
-        .ok()
-        .map(|secret| secret.trim().to_owned())
-        .filter(|secret| !secret.is_empty())
+/// Removes files that no row names, or shows which they are.
+fn remove_unnamed(data: &DataFolder, is_sure: bool) -> Result<(), Failure> {
+    let unnamed = backup::remove_unnamed(data, secret().as_deref(), is_sure)?;
+    let files = unnamed.files.len() as u64;
+    let what =
+        format!("{} ({}) that no row of the database names", counted(files, "file"), size(unnamed.bytes));
+    if is_sure || files == 0 {
+        return Ok(print_line(&format!("removed  {what}"))?);
+    }
+    let mut names: Vec<String> = unnamed.files.iter().map(|file| file.display().to_string()).collect();
+    shorten(&mut names, "file");
+    for name in names {
+        print_line(&format!("unnamed  {name}"))?;
+    }
+    if files * 2 > unnamed.of_files {
+        let all = counted(unnamed.of_files, "file");
+        print_line(&format!("warning  that is more than half of the {all} of recordings and transcripts"))?;
+    }
+    Err(format!(
+        "{what} would be removed for good: make sure first that you have no newer database. Then: sidetone check --remove-unnamed --yes"
+    )
+    .into())
 }
 
 /// Shows how far a long command is, on standard error: its output stays clean.

@@ -9,12 +9,13 @@ use tokio::runtime::Runtime;
 
 use super::place::Place;
 use super::print_line;
-use crate::as_code::clean;
 use crate::moving::database::{self, Moving};
 use crate::moving::desk::{Desk, Folder, Remote};
 use crate::moving::export::{self, Export, Release};
-use crate::moving::import::{self, Discarded, Import};
+use crate::moving::import::{self, Canceled, Import};
 use crate::moving::{Say, Stop};
+use crate::settings;
+use crate::text::clean;
 
 /// The key of the host that `--from` names.
 const FROM_OPERATOR_KEY: &str = "SIDETONE_FROM_OPERATOR_KEY";
@@ -41,8 +42,8 @@ pub struct ExportOptions {
     workspace: String,
     /// The file. Again the same one, after an interruption: what is there already stays.
     #[arg(
-        required_unless_present_any = ["take_back", "release", "erase"],
-        conflicts_with_all = ["take_back", "release", "erase"]
+        required_unless_present_any = ["cancel", "release", "erase"],
+        conflicts_with_all = ["cancel", "release", "erase"]
     )]
     file: Option<PathBuf>,
     /// The host's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has the operator's key of it. Without one, the data folder of this
@@ -55,13 +56,13 @@ pub struct ExportOptions {
     /// Do not wait for the prices that carriers report within minutes after a call.
     #[arg(long)]
     without_late_prices: bool,
-    /// Give up: the workspace runs here again.
+    /// Cancel the move: the workspace runs here again.
     #[arg(long, conflicts_with_all = ["release", "erase"])]
-    take_back: bool,
+    cancel: bool,
     /// Hand the workspace over to this import, for good, and print the code that opens it.
     #[arg(long, value_name = "IMPORT", requires_all = ["export_id", "to"], conflicts_with = "erase")]
     release: Option<String>,
-    /// The export that the import is of: `sidetone import` shows it. A file of one that was taken back is not handed over.
+    /// The export that the import is of: `sidetone import` shows it. A file of one that was canceled is not handed over.
     #[arg(long, value_name = "EXPORT", requires = "release")]
     export_id: Option<String>,
     /// The address that clients of the workspace are told.
@@ -74,7 +75,7 @@ pub struct ExportOptions {
     #[arg(long)]
     erase: bool,
     /// The workspace runs at the other host: erase it here.
-    #[arg(long, requires = "erase", conflicts_with_all = ["take_back", "release"])]
+    #[arg(long, requires = "erase", conflicts_with_all = ["cancel", "release"])]
     yes: bool,
 }
 
@@ -90,19 +91,19 @@ pub struct ImportOptions {
     url: Option<String>,
     /// The URL of the host that it comes from, which hands it over as soon as everything has arrived;
     /// SIDETONE_FROM_OPERATOR_KEY has the operator's key of it.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["code", "drop"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["code", "cancel"])]
     from: Option<String>,
     /// Invite somebody with this e-mail address as an admin.
-    #[arg(long, value_name = "EMAIL", conflicts_with = "drop")]
+    #[arg(long, value_name = "EMAIL", conflicts_with = "cancel")]
     admin: Option<String>,
     /// Open what has arrived. Standard input has the code of the host that it comes from, or SIDETONE_MOVE_CODE.
-    #[arg(long, conflicts_with = "drop")]
+    #[arg(long, conflicts_with = "cancel")]
     code: bool,
-    /// Remove what has arrived, unless it runs.
+    /// Cancel the import: remove what has arrived, unless it runs.
     #[arg(long)]
-    drop: bool,
-    /// With --drop, instead of the file: the id or name of the workspace that has arrived, with whatever file.
-    #[arg(long, requires = "drop")]
+    cancel: bool,
+    /// With --cancel, instead of the file: the id or name of the workspace that has arrived, with whatever file.
+    #[arg(long, requires = "cancel")]
     workspace: Option<String>,
 }
 
@@ -112,7 +113,7 @@ pub struct MoveOptions {
     /// The workspace's id or name.
     workspace: String,
     /// The name of the database: DB, or one that the service's SIDETONE_SHARDS has.
-    #[arg(required_unless_present = "give_up", conflicts_with = "give_up")]
+    #[arg(required_unless_present = "cancel", conflicts_with = "cancel")]
     database: Option<String>,
     /// The Worker's URL, or SIDETONE_URL; SIDETONE_OPERATOR_KEY has its operator's key. A service on a box has one database.
     #[arg(long)]
@@ -123,9 +124,9 @@ pub struct MoveOptions {
     /// Do not wait for the prices that carriers report within minutes after a call.
     #[arg(long)]
     without_late_prices: bool,
-    /// Give up: the workspace stays in the database that it is in.
+    /// Cancel the move: the workspace stays in the database that it is in.
     #[arg(long)]
-    give_up: bool,
+    cancel: bool,
 }
 
 /// Moves a workspace between two databases, and returns the exit code of the process.
@@ -176,8 +177,8 @@ async fn run_export(options: &ExportOptions, say: Say<'_>) -> Result<String, Sto
     let desk = desk(options.url.as_deref())?;
     let desk = desk.as_ref();
     let workspace = options.workspace.as_str();
-    if options.take_back {
-        return export::take_back(desk, workspace).await;
+    if options.cancel {
+        return export::cancel(desk, workspace).await;
     }
     if options.erase {
         return export::erase(desk, workspace, options.yes, say).await;
@@ -209,15 +210,18 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
     let desk = desk.as_ref();
     let admin = options.admin.as_deref();
     if let Some(workspace) = &options.workspace {
-        return import::discard(desk, Discarded::Of(workspace)).await;
+        return import::cancel(desk, Canceled::Of(workspace)).await;
     }
     let Some(file) = &options.file else {
         return Err(Stop::Failed("name the file".to_owned()));
     };
-    if options.drop {
-        return import::discard(desk, Discarded::OfFile(file)).await;
+    if options.cancel {
+        return import::cancel(desk, Canceled::OfFile(file)).await;
     }
-    if options.url.is_none() && setting("SIDETONE_URL").is_none() && setting("SIDETONE_BASE_URL").is_none() {
+    if options.url.is_none()
+        && settings::text("SIDETONE_URL").is_none()
+        && settings::text("SIDETONE_BASE_URL").is_none()
+    {
         say(&format!(
             "warning: SIDETONE_BASE_URL is not set, as it is for the service: clients of the workspace would be told {}, and links \
              would begin with that",
@@ -237,7 +241,7 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
 
 /// The host with the URL that a command names, or the environment.
 fn remote(url: Option<&str>) -> Result<Option<Remote>, Stop> {
-    match url.map(str::to_owned).or_else(|| setting("SIDETONE_URL")) {
+    match url.map(str::to_owned).or_else(|| settings::text("SIDETONE_URL")) {
         Some(url) => with_key("--url", &url, OPERATOR_KEY).map(Some),
         None => Ok(None),
     }
@@ -258,13 +262,9 @@ fn failed(failure: super::Failure) -> Stop {
     Stop::Failed(failure.to_string())
 }
 
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-}
-
 /// A host with its key, which no option has, since other people of this machine can read command lines.
 fn with_key(option: &str, url: &str, key_name: &'static str) -> Result<Remote, Stop> {
-    let key = setting(key_name).ok_or_else(|| {
+    let key = settings::text(key_name).ok_or_else(|| {
         Stop::Failed(format!("{key_name} is not set: this command needs the operator's key of {url} there"))
     })?;
     Remote::new(option, url, key_name, &key)
@@ -272,7 +272,7 @@ fn with_key(option: &str, url: &str, key_name: &'static str) -> Result<Remote, S
 
 /// The code, from the environment or the first line of standard input.
 fn code() -> Result<String, Stop> {
-    if let Some(code) = setting(MOVE_CODE) {
+    if let Some(code) = settings::text(MOVE_CODE) {
         return Ok(code);
     }
     let input = io::stdin();

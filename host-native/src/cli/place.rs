@@ -5,9 +5,9 @@ use sidetone_engine::engine::Engine;
 
 use super::Failure;
 use super::service::{Service, service};
-use crate::data::{DataFolder, Server};
+use crate::data::{DataFolder, RESERVE, Server};
 use crate::database::{Reserved, Sqlite};
-use crate::settings::Settings;
+use crate::settings::{Settings, variable};
 
 /// The settings and the data folder.
 pub struct Place {
@@ -57,7 +57,7 @@ impl Place {
     pub fn engine(&self) -> Result<Engine, Failure> {
         let reserved = match self.data.server() {
             // Only one that is there: made by another user, the service could not open it, and would take its disk for full.
-            None if self.data.path().join("reserve").try_exists()? => {
+            None if self.data.path().join(RESERVE).try_exists()? => {
                 Reserved::Kept(self.settings.reserve_bytes)
             }
             None => Reserved::ByOther,
@@ -92,7 +92,7 @@ impl Place {
 
 /// The settings of the environment.
 pub fn settings() -> Result<Settings, Failure> {
-    Ok(Settings::read(|name| std::env::var(name).ok())?)
+    Ok(Settings::read(variable)?)
 }
 
 /// Says on standard error which folder a command works on: with another SIDETONE_DATA it is not the service's. The output

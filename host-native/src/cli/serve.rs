@@ -14,13 +14,13 @@ use super::place::Place;
 use super::service::{Service, service};
 use super::{Failure, failure, print_line};
 use crate::data::DataFolder;
-use crate::database::Reserved;
+use crate::database::{FileIdentity, Reserved};
 use crate::lateness;
 use crate::log;
 use crate::runner::Runner;
 use crate::server::tls::Tls;
 use crate::server::{self, Listening};
-use crate::settings::Settings;
+use crate::settings::{Settings, variable};
 use crate::traces::Traces;
 
 /// Of the time that stopping takes, what is kept for hanging up telephone lines: requests that take long do not use it up.
@@ -45,9 +45,9 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let listener =
         TcpListener::bind(settings.listen).await.map_err(|error| cannot_listen(settings.listen, &error))?;
     let address = listener.local_addr()?;
-    let traces = Traces::from_settings(|name| std::env::var(name).ok())?.map(Arc::new);
+    let traces = Traces::from_settings(variable)?.map(Arc::new);
     let shared = traces.clone().map(|traces| traces as Arc<dyn ports::Traces>);
-    let Service { engine, wakes, files, metrics, warnings } = {
+    let Service { engine, wakes, files, metrics, database_file, warnings } = {
         let reserved = Reserved::Kept(settings.reserve_bytes);
         service(settings, data, address, reserved, shared)?
     };
@@ -79,7 +79,10 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
     let listening = Listening { listener, connections_max: files.connections, grace, tls: tls.clone() };
     tls.map(|tls| tokio::spawn(tls.follow()));
     let server = tokio::spawn(server::serve(listening, engine.clone(), stopped, metrics));
-    signal().await;
+    tokio::select! {
+        () = signal() => {}
+        () = database_file.lost() => return Err(lost(&database_file)),
+    }
     tracing::info!("stopping: no new requests, finishing the open ones");
     let deadline = tokio::time::Instant::now() + others;
     let _ = stop.send(true);
@@ -102,6 +105,17 @@ async fn serve(settings: &Settings, data: &DataFolder) -> Result<(), Failure> {
         let _ = tokio::task::spawn_blocking(move || traces.stop(within)).await;
     }
     Ok(())
+}
+
+/// The process ends at once then: whatever finished meanwhile could not be stored.
+fn lost(file: &FileIdentity) -> Failure {
+    let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+    tracing::error!(
+        "the database file {} was removed or replaced while the service runs: what was written since then is in a file that \
+         nobody can open any more. The service stops; start it again",
+        path.display()
+    );
+    "the service has stopped: its database file was removed or replaced".into()
 }
 
 /// Why there, and what to do.
@@ -150,8 +164,8 @@ async fn signal() {
     }
 }
 
-/// The message at startup: the addresses, the next steps, on the first start the API key, and until somebody has signed in
-/// the link that does.
+/// The message at startup: the addresses, the next steps, on the first start the API key, and as long as the first workspace
+/// waits for the operator the link that opens it.
 fn welcome(
     engine: &Engine,
     data: &DataFolder,
@@ -166,7 +180,9 @@ fn welcome(
         std::path::absolute(data.path()).unwrap_or_else(|_| data.path().to_owned()).display()
     );
     if let Some(link) = sign_in_link {
-        text.push_str(&format!("\nOpen the dashboard (the link works once):\n\n  {link}\n"));
+        text.push_str(&format!(
+            "\nOpen your workspace in the dashboard (the link works once):\n\n  {link}\n"
+        ));
     }
     let key = first_key.unwrap_or("YOUR_API_KEY");
     if let Some(key) = first_key {

@@ -2,22 +2,19 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use sidetone_engine::base::setting::SettingError;
-use sidetone_engine::config::{Config, SHARDS};
 use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{self, Homes, Mailer, Ports};
 
 use super::{Failure, failure};
 use crate::blobs::Files;
 use crate::data::DataFolder;
-use crate::database::{Reserved, Sqlite};
+use crate::database::{FileIdentity, Reserved, Sqlite};
 use crate::http_client::HttpClient;
 use crate::keys::RingKeys;
-use crate::memory;
 use crate::metrics::{Metrics, Page};
 use crate::open_files::{OpenFiles, Outgoing};
 use crate::runner::Wakes;
-use crate::settings::{self, HOST_SETTINGS, Settings};
+use crate::settings::{HOST_SETTINGS, Settings, variable};
 use crate::smtp::SmtpMailer;
 use crate::system::{SystemClock, SystemRandom};
 use crate::web_socket_client::WebSocketClient;
@@ -31,11 +28,13 @@ pub struct Service {
     pub wakes: Arc<Wakes>,
     pub files: OpenFiles,
     pub metrics: Arc<Metrics>,
+    /// The database's.
+    pub database_file: FileIdentity,
     /// Warnings to log at startup.
     pub warnings: Vec<String>,
 }
 
-/// Creates the service, which keeps the reserve of the disk unless another one runs. Without SIDETONE_BASE_URL, the base URL follows from `listen`.
+/// Creates the service, which keeps the reserve of the disk unless another one runs, and listens on `listen`.
 pub fn service(
     settings: &Settings,
     data: &DataFolder,
@@ -44,19 +43,7 @@ pub fn service(
     traces: Option<Arc<dyn ports::Traces>>,
 ) -> Result<Service, Failure> {
     let secret = if settings.has_secret { String::new() } else { data.secret()? };
-    let base_url = settings::base_url(listen, settings.tls.is_some());
-    let private_key =
-        settings::text_or_file(settings::PRIVATE_KEY, std::env::var(settings::PRIVATE_KEY).ok())?;
-    let lookup = |name: &str| match name {
-        settings::PRIVATE_KEY => private_key.clone(),
-        "SIDETONE_MEMORY_MB" => std::env::var(name).ok().or_else(memory::default_mb),
-        name => std::env::var(name).ok(),
-    };
-    let config = Config::from_settings(lookup, &base_url, &secret)?;
-    if !config.shards.is_empty() {
-        let message = "is for a Worker: the database of a server has no limit to be spread for".to_owned();
-        return Err(SettingError { name: SHARDS, message }.into());
-    }
+    let config = settings.config(variable, listen, &secret)?;
     let files = OpenFiles::of_process();
     let mut warnings =
         config.warnings(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()), HOST_SETTINGS);
@@ -68,6 +55,7 @@ pub fn service(
         .map(|mailer| Arc::new(mailer.measured(metrics.clone())) as Arc<dyn Mailer>);
     let database = Sqlite::open_measured(&data.database(), reserved, metrics.clone())
         .map_err(|error| format!("SIDETONE_DATA: {}: {error}", data.database().display()))?;
+    let database_file = database.file().clone();
     let ports = Ports {
         database: Arc::new(database),
         blobs: Arc::new(Files::new(data.path(), settings.reserve_bytes.saturating_mul(BLOBS_LEAVE_RESERVES))),
@@ -83,5 +71,6 @@ pub fn service(
         metrics: Some(Arc::new(Page::new(metrics.clone(), data.database()))),
         traces,
     };
-    Ok(Service { engine: Engine::new(config, ports).map_err(failure)?, wakes, files, metrics, warnings })
+    let engine = Engine::new(config, ports).map_err(failure)?;
+    Ok(Service { engine, wakes, files, metrics, database_file, warnings })
 }

@@ -1,4 +1,4 @@
-//! Which version this is: its number, its commit, and the newest step of the database that it knows.
+//! Which version this is: its number, its commit, and the newest migration that it knows.
 use std::sync::LazyLock;
 
 use sidetone_engine::storage::migrations::MIGRATIONS;

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use super::moving::{MoveOptions, run_move};
 use super::place::Place;
 use super::{Failure, failure, key_lost, print_line};
+use crate::text::counted;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -41,7 +42,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Move a workspace to another database of a service that has several, or give that up. It can be read meanwhile, and takes no
+    /// Move a workspace to another database of a service that has several, or cancel that. It can be read meanwhile, and takes no
     /// changes. Exits with 0 when done, 1 if it is not yet or needs you, 2 if it failed.
     Move(MoveOptions),
 }
@@ -159,8 +160,9 @@ async fn list(engine: &Engine, as_json: bool) -> Result<(), Failure> {
                 })
                 .to_string(),
                 false => {
-                    let (id, keys, name) = (&one.id, one.keys, &one.name);
-                    format!("{id}  {created_at}  {keys:>4} keys  {name}{}", move_of(&one))
+                    let (id, name) = (&one.id, &one.name);
+                    let keys = counted(one.keys.unsigned_abs(), "key");
+                    format!("{id}  {created_at}  {keys:>9}  {name}{}", move_of(&one))
                 }
             })?;
         }
@@ -174,7 +176,7 @@ fn move_of(workspace: &ListedWorkspace) -> String {
     match (workspace.moves, &workspace.moved_to) {
         (None, _) => String::new(),
         (Some(State::Released | State::Erasing | State::Gone), Some(url)) => format!("  moved to {url}"),
-        // Its import was given up.
+        // Its import was canceled.
         (Some(State::Gone), None) => "  empty (its import was dropped)".to_owned(),
         (Some(state), _) => format!("  moving ({})", state.as_str()),
     }

@@ -12,6 +12,8 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, InterruptHandle, OpenFlag
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
+use super::file_identity::FileIdentity;
+
 /// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`). Of a text and a row, what D1 promises: 2 MB.
 const D1_LIMITS: &[(Limit, i32)] = &[
     (Limit::SQLITE_LIMIT_LENGTH, 2_000_000),
@@ -35,6 +37,8 @@ pub struct Session {
     connection: Connection,
     /// Column names by statement, so that they are not copied for every result.
     columns: RefCell<HashMap<Box<str>, Arc<[String]>>>,
+    /// The file that commits have to be in; `None`: whatever was opened.
+    file: Option<FileIdentity>,
 }
 
 impl Session {
@@ -48,12 +52,17 @@ impl Session {
             connection.set_limit(*limit, *max)?;
         }
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS_MAX);
-        Ok(Self { connection, columns: RefCell::default() })
+        Ok(Self { connection, columns: RefCell::default(), file: None })
     }
 
     /// The underlying connection.
     pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection
+    }
+
+    /// From now on, a commit succeeds only while this file is at its path.
+    pub fn commits_to(&mut self, file: FileIdentity) {
+        self.file = Some(file);
     }
 
     /// Interrupts what the connection does, from another thread.
@@ -154,7 +163,7 @@ pub fn write_one(session: &Session, batch: &[Statement]) -> Result<Vec<Rows>, Da
     begin(session)?;
     let rows: Result<Vec<Rows>, DatabaseError> =
         batch.iter().map(|statement| run(session, statement)).collect();
-    let outcome = rows.and_then(|rows| command(session, "COMMIT").map(|()| rows));
+    let outcome = rows.and_then(|rows| commit(session).map(|()| rows));
     // SQLite rolls back some failures itself. If this rollback fails, `begin` repeats it.
     if outcome.is_err() && !session.is_autocommit() {
         let _ = command(session, "ROLLBACK");
@@ -180,6 +189,16 @@ pub fn write_within(
     }
     command(session, "RELEASE batch")?;
     Ok(rows)
+}
+
+/// Commits a write transaction. It fails if the file is lost. That is looked at when the commit is durable, so that none
+/// is acknowledged whose file was removed while the disk was busy with it.
+pub fn commit(session: &Session) -> Result<(), DatabaseError> {
+    command(session, "COMMIT")?;
+    match session.file.as_ref().is_some_and(FileIdentity::is_lost) {
+        true => Err(DatabaseError::Unavailable("the database file was removed or replaced".to_owned())),
+        false => Ok(()),
+    }
 }
 
 /// Runs a statement without values and rows, such as `BEGIN`.

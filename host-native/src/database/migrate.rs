@@ -53,7 +53,7 @@ pub fn copy_migrated(connection: &mut Connection) -> Result<(), OpenError> {
 }
 
 /// A workspace that moves to another host refuses every change. Its lock is lifted meanwhile, which nobody else sees: the row of
-/// the move says which schema its rows are of, so such a move is given up and begun again.
+/// the move says which schema its rows are of, so such a move is canceled and begun again.
 fn apply(transaction: &Transaction<'_>, missing: &[&Migration]) -> Result<(), OpenError> {
     let has_moves: bool = transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'moves')",

@@ -37,7 +37,7 @@ pub struct Reserve {
 impl Reserve {
     /// The reserve beside the database. When the disk has no room for it, only deletes are written.
     pub fn open(database: &Path, reserved: Reserved) -> Arc<Self> {
-        let path = database.with_file_name("reserve");
+        let path = database.with_file_name(data::RESERVE);
         let bytes = match reserved {
             Reserved::Kept(bytes) => Some(bytes),
             Reserved::ByOther => None,
@@ -136,7 +136,7 @@ mod tests {
     fn a_reserve_is_allocated_released_and_filled_again() {
         let folder = tempfile::tempdir().unwrap();
         let reserve = Reserve::open(&folder.path().join("a.db"), Reserved::Kept(1 << 20));
-        let length = || folder.path().join("reserve").metadata().unwrap().len();
+        let length = || folder.path().join(data::RESERVE).metadata().unwrap().len();
         assert!(reserve.has_room() && length() == 1 << 20);
         let other = DatabaseError::Unavailable("the writer panicked".to_owned());
         assert!(!reserve.release_after(&other));

@@ -10,7 +10,7 @@ use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, asker, only_removes};
 use tokio::sync::oneshot;
 
-use super::connection::{Session, begin, command, truncate_log, write_one, write_within};
+use super::connection::{Session, begin, command, commit, truncate_log, write_one, write_within};
 use super::reserve::Reserve;
 use super::waiting_writes::{Closed, WaitingWrites, Weighed};
 use crate::metrics::Metrics;
@@ -273,7 +273,7 @@ fn write_together(
                 answers.push(written?);
             }
         }
-        command(session, "COMMIT")?;
+        commit(session)?;
         Ok(answers)
     };
     together().unwrap_or_else(|error: DatabaseError| {

@@ -6,6 +6,7 @@ use sidetone_engine::ports::Clock as _;
 
 use super::Finding;
 use crate::system::SystemClock;
+use crate::text::counted;
 
 /// Signatures are refused beyond it.
 const APART_SECONDS_MAX: i64 = 60;
@@ -34,9 +35,10 @@ impl Dates {
             return Finding::good(CHECK, "not compared: nobody else's clock could be asked");
         };
         let how = if middle > 0 { "behind" } else { "ahead of" };
-        let told = format!("{} s {how} those of {} servers", middle.abs(), apart.len());
+        let servers = counted(apart.len() as u64, "server");
+        let told = format!("{} s {how} those of {servers}", middle.abs());
         match middle.abs() {
-            0..=APART_SECONDS_FEW => Finding::good(CHECK, format!("as those of {} servers", apart.len())),
+            0..=APART_SECONDS_FEW => Finding::good(CHECK, format!("as those of {servers}")),
             seconds if seconds <= APART_SECONDS_MAX => {
                 Finding::warning(CHECK, format!("{told}; synchronize it (timedatectl set-ntp true)"))
             }

@@ -2,25 +2,19 @@
 use std::io;
 use std::path::Path;
 
-use sidetone_engine::storage::moves::State;
-
-use super::{Finding, Look};
-use crate::as_code::clean;
-use crate::backup::{self, UnderWay};
+use super::{Finding, Look, moves};
+use crate::backup;
 use crate::check;
-use crate::data;
-use crate::settings::Settings;
+use crate::data::{self, DataFolder};
+use crate::settings::{self, Settings};
 
 /// With less room a service does not go on for long.
 const ROOM_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 const MIB: u64 = 1024 * 1024;
-/// What findings about moves of workspaces are called.
-const MOVES: &str = "moves";
 
 /// The looks at this machine.
 pub fn looks(settings: &Settings) -> Vec<Look<'_>> {
-    let secret = std::env::var("SIDETONE_SECRET").ok().map(|secret| secret.trim().to_owned());
-    let (path, secret) = (settings.data.clone(), secret.filter(|secret| !secret.is_empty()));
+    let (path, secret) = (settings.data.clone(), settings::secret());
     vec![
         ("data folder", Box::pin(async { folder(&settings.data) })),
         ("disk", Box::pin(async { vec![disk(&settings.data, settings.reserve_bytes)] })),
@@ -55,7 +49,7 @@ fn folder(path: &Path) -> Vec<Finding> {
             ));
         }
         Ok(found) if !found.is_dir() => {
-            return problem(format!("{shown} is no folder; set SIDETONE_DATA to one"));
+            return problem(format!("{shown} is not a folder; set SIDETONE_DATA to one"));
         }
         Ok(_) => {}
     }
@@ -113,65 +107,15 @@ fn disk(path: &Path, reserve_bytes: u64) -> Finding {
 /// Database and secret belong together, so they are looked at together.
 fn database(path: &Path, secret: Option<&str>) -> Vec<Finding> {
     const CHECK: &str = "database";
-    if !path.join(backup::DATABASE).exists() {
+    if !DataFolder::database_of(path).exists() {
         return vec![Finding::warning(CHECK, "there is none yet; the first start makes it")];
     }
     let found = match backup::verify_quickly(path, secret) {
         Ok(found) => found,
         Err(error) => return vec![Finding::problem(CHECK, error.to_string())],
     };
-    let sound = format!(
-        "sound, and the server secret is its own: {} workspaces, {} calls, {} recordings",
-        found.workspaces, found.calls, found.recordings
-    );
+    let sound = format!("sound, and the server secret is its own: {}", found.summary());
     let mut findings = vec![Finding::good(CHECK, sound)];
-    match backup::moves(path) {
-        Ok(moves) => findings.extend(moves.iter().map(left_over)),
-        Err(error) => findings.push(Finding::warning(MOVES, error.to_string())),
-    }
+    findings.extend(moves::findings(path));
     findings
-}
-
-/// A move that somebody has to bring to its end, and the command that goes on with it.
-fn left_over(found: &UnderWay) -> Finding {
-    let UnderWay { workspace_id, id, state, .. } = found;
-    let name = clean(&found.name);
-    let export = format!("sidetone export --workspace {workspace_id}");
-    // Of an import.
-    let drop = format!("sidetone import --workspace {workspace_id} --drop");
-    let of = found.other_id.as_deref().unwrap_or("EXPORT");
-    let next = match state {
-        Some(State::Closing) => {
-            format!(
-                "no call and no run begins in it. Go on: `{export} FILE`; give up: `{export} --take-back`"
-            )
-        }
-        Some(State::Frozen) => format!(
-            "it takes no changes. Go on at the other host: `sidetone import FILE`; give up: `{export} --take-back`"
-        ),
-        Some(State::Released) => {
-            format!(
-                "it was handed over. Once it runs at the other host, erase what is left: `{export} --erase`"
-            )
-        }
-        Some(State::Erasing) => format!("not everything of it is erased. Go on: `{export} --erase --yes`"),
-        Some(State::Arriving) => {
-            format!("not everything of it is here. Go on: `sidetone import FILE`; give up: `{drop}`")
-        }
-        Some(State::Arrived) => format!(
-            "it waits to be handed over. Go on at the host that it comes from: `{export} --release {id} --export-id {of} --to URL`, then \
-             here: `sidetone import FILE --code`; give up: `{drop}`"
-        ),
-        Some(State::Opening) => format!(
-            "it was handed over to here, and does not run yet. Go on: `sidetone import FILE --code`. The host that it comes \
-             from tells the code again: `{export} --release {id} --export-id {of} --to URL`"
-        ),
-        Some(State::Dropping) => format!("not everything of its import is removed. Go on: `{drop}`"),
-        // These are of no move that is under way, or this version does not know the word.
-        Some(State::TakenBack | State::Gone | State::Running) | None => {
-            "its move is not at its end; use the version of Sidetone that has begun it".to_owned()
-        }
-    };
-    let state = state.map_or("moving", State::as_str);
-    Finding::warning(MOVES, format!("{name} ({workspace_id}) is {state}: {next}"))
 }

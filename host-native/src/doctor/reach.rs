@@ -72,6 +72,7 @@ impl<'a> Asker<'a> {
             egress: Egress::Operator,
             // The doctor logs and counts nothing.
             party: Party::of_operator(PartyKind::Model, "doctor"),
+            expected: &[],
         };
         let reply = match self.http.send(request).await {
             Ok(reply) | Err(HttpError::TooLarge(reply)) => reply,
@@ -114,6 +115,10 @@ pub async fn base_url(asker: &Asker<'_>, is_running: bool) -> Vec<Finding> {
     }
     let answer = asker.get(format!("{url}/healthz"), Vec::new()).await;
     found.push(match answer {
+        Ok(HttpReply { status: 200, .. }) if !is_running => Finding::warning(
+            CHECK,
+            format!("a service answers at {shown}, but none runs on this folder: that one works on another. Set SIDETONE_DATA to its folder, or run this where it runs; if this folder is to be served, start the service on it"),
+        ),
         Ok(HttpReply { status: 200, .. }) => Finding::good(CHECK, format!("{shown} answers")),
         Ok(HttpReply { status, .. }) => Finding::problem(
             CHECK,

@@ -3,21 +3,31 @@ use sidetone_engine::config::Config;
 
 use super::{Finding, State};
 use crate::server::tls::Tls;
-use crate::settings::{self, HOST_SETTINGS, Settings, TlsFiles};
+use crate::settings::{HOST_SETTINGS, Settings, TlsFiles, variable};
 
+/// What all names begin with.
+const PREFIX: &str = "SIDETONE_";
 /// A name that is less alike is no suggestion.
-const ALIKE_MIN: f64 = 0.92;
+const ALIKE_MIN: f64 = 0.88;
 /// In place of the server secret, which is looked at by itself: this must make none.
 const NO_SECRET: &str = "a secret that nothing is signed with";
 
 /// What is found; the configuration, unless a setting is wrong.
 pub fn examine(settings: &Settings) -> (Vec<Finding>, Option<Config>) {
-    let mut found = Vec::new();
     let names: Vec<String> = std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
         .filter(|name| is_ours(name))
         .collect();
-    let config = configuration(settings);
+    examine_these(settings, &names, variable)
+}
+
+fn examine_these(
+    settings: &Settings,
+    names: &[String],
+    lookup: impl Fn(&str) -> Option<String>,
+) -> (Vec<Finding>, Option<Config>) {
+    let mut found = Vec::new();
+    let config = settings.config(lookup, settings.listen, NO_SECRET);
     match &config {
         Ok(config) => {
             let unknown = config.unknown_settings(names.iter().map(String::as_str), HOST_SETTINGS);
@@ -34,22 +44,16 @@ pub fn examine(settings: &Settings) -> (Vec<Finding>, Option<Config>) {
 }
 
 fn is_ours(name: &str) -> bool {
-    name.starts_with("SIDETONE_")
+    name.starts_with(PREFIX)
 }
 
-fn configuration(settings: &Settings) -> Result<Config, sidetone_engine::base::setting::SettingError> {
-    let private_key =
-        settings::text_or_file(settings::PRIVATE_KEY, std::env::var(settings::PRIVATE_KEY).ok())?;
-    let lookup = |name: &str| match name {
-        settings::PRIVATE_KEY => private_key.clone(),
-        name => std::env::var(name).ok(),
-    };
-    let base_url = settings::base_url(settings.listen, settings.tls.is_some());
-    Config::from_settings(lookup, &base_url, NO_SECRET)
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix(PREFIX).unwrap_or(name)
 }
 
 fn misspelled(name: &str) -> String {
-    let alike = |known: &&str| strsim::jaro_winkler(name, known);
+    // What two names begin with counts most, and that all begin alike says nothing.
+    let alike = |known: &&str| strsim::jaro_winkler(without_prefix(name), without_prefix(known));
     let nearest = Config::known_settings(HOST_SETTINGS).max_by(|a, b| alike(a).total_cmp(&alike(b)));
     match nearest.filter(|known| alike(known) >= ALIKE_MIN) {
         Some(known) => format!("{name} is not a setting of this version; did you mean {known}?"),
@@ -76,9 +80,34 @@ mod tests {
             ("SIDETONE_TRUSTED_PROXY", "SIDETONE_TRUSTED_PROXIES"),
             ("SIDETONE_TWILIO_AUTHTOKEN", "SIDETONE_TWILIO_AUTH_TOKEN"),
             ("SIDETONE_BASEURL", "SIDETONE_BASE_URL"),
+            ("SIDETONE_OPENAI_KEY", "SIDETONE_OPENAI_API_KEY"),
+            ("SIDETONE_DATA_DIR", "SIDETONE_DATA"),
+            ("SIDETONE_URLS", "SIDETONE_URL"),
+            ("SIDETONE_APIKEY", "SIDETONE_API_KEY"),
         ] {
             assert!(misspelled(name).ends_with(&format!("did you mean {meant}?")), "{}", misspelled(name));
         }
-        assert!(misspelled("SIDETONE_QQQ_WWW_EEE").contains("spelling"));
+    }
+
+    #[test]
+    fn a_name_that_is_like_no_other_gets_none() {
+        for name in ["FOO", "BAR", "PORT", "DEBUG", "LOG_LEVEL", "TELNYX_FOO", "QQQ_WWW_EEE"] {
+            let told = misspelled(&format!("SIDETONE_{name}"));
+            assert!(told.ends_with("remove it, or check its spelling"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_stops_the_start_is_found() {
+        let settings = Settings::read(|_| None).unwrap();
+        for (name, value) in [("SIDETONE_SHARDS", "DB_2"), ("SIDETONE_MEMORY_MB", "half")] {
+            let lookup = |asked: &str| (asked == name).then(|| value.to_owned());
+            let start = settings.config(lookup, settings.listen, "the secret of a data folder");
+            let (found, config) = examine_these(&settings, &[name.to_owned()], lookup);
+            assert_eq!(found, [Finding::problem("settings", start.err().unwrap().to_string())]);
+            assert!(found[0].detail.starts_with(name) && config.is_none(), "{found:?}");
+        }
+        let (found, config) = examine_these(&settings, &[], |_| None);
+        assert!(found.iter().all(|one| one.state == State::Good) && config.is_some(), "{found:?}");
     }
 }

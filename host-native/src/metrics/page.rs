@@ -11,6 +11,7 @@ use sidetone_engine::ports::{
 use tokio::sync::Mutex;
 
 use super::{Gauges, KindLabels, Metrics, StateLabels, process};
+use crate::data;
 
 /// Whoever asks sooner gets the same figures.
 const KEPT: Duration = Duration::from_secs(1);
@@ -34,11 +35,9 @@ impl Page {
         let gauges = &self.metrics.gauges;
         gauges.show(readings);
         let bytes_of = |path: &PathBuf| std::fs::metadata(path).map_or(0, |file| whole(file.len()));
-        let mut log = self.database.as_os_str().to_owned();
-        log.push("-wal");
         gauges.database.set(bytes_of(&self.database));
-        gauges.log.set(bytes_of(&PathBuf::from(log)));
-        if let Some(bytes) = process::disk_free_bytes(&self.database) {
+        gauges.log.set(bytes_of(&data::wal_of(&self.database)));
+        if let Some(bytes) = data::free_bytes(&self.database) {
             gauges.disk_free.set(whole(bytes));
         }
         if let Some(bytes) = process::resident_bytes() {
@@ -53,6 +52,10 @@ impl Page {
 impl ports::Metrics for Page {
     fn delivered(&self, lag_ms: i64) {
         self.metrics.delivered(lag_ms);
+    }
+
+    fn declined(&self) {
+        self.metrics.declined();
     }
 
     fn page<'a>(

@@ -1,5 +1,4 @@
 //! What the operating system says of this process. `None` where it does not say it as Linux does.
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The memory that the process has in use.
@@ -18,18 +17,6 @@ pub fn cpu_seconds() -> Option<f64> {
 
 #[cfg(not(target_os = "linux"))]
 pub fn cpu_seconds() -> Option<f64> {
-    None
-}
-
-/// The space on the disk of this file that the process may still use.
-#[cfg(unix)]
-pub fn disk_free_bytes(file: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(file).ok()?;
-    disk.f_bavail.checked_mul(disk.f_frsize)
-}
-
-#[cfg(not(unix))]
-pub fn disk_free_bytes(_: &Path) -> Option<u64> {
     None
 }
 

@@ -9,10 +9,12 @@ use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{
     BoxFuture, Database, DatabaseError, JobsOfKind, Metrics as _, MetricsForm, MovesInState, Readings,
 };
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
 use sidetone_engine::storage::moves::freeze;
 
 use super::*;
 use crate::Sandbox;
+use crate::data;
 use crate::database::Memory;
 use crate::sandbox::block_on;
 
@@ -67,6 +69,7 @@ fn used() -> Arc<Metrics> {
     metrics.committed(3, Duration::from_millis(2));
     metrics.timer(LATE_MS + 1);
     metrics.timer(LATE_MS);
+    metrics.declined();
     let labels = RequestLabels { route: "/calls/{id}", method: "GET", status: "2xx" };
     metrics.requests.get_or_create(&labels).inc();
     let labels = RouteLabels { route: "/calls/{id}", method: "GET" };
@@ -86,9 +89,9 @@ async fn page_of(page: &Page, form: MetricsForm) -> String {
 
 fn new_page() -> (tempfile::TempDir, Page) {
     let folder = tempfile::tempdir().unwrap();
-    let database = folder.path().join("sidetone.db");
+    let database = folder.path().join(data::DATABASE);
     std::fs::write(&database, [0; 4_096]).unwrap();
-    std::fs::write(folder.path().join("sidetone.db-wal"), [0; 100]).unwrap();
+    std::fs::write(data::wal_of(&database), [0; 100]).unwrap();
     (folder, Page::new(used(), database))
 }
 
@@ -114,6 +117,7 @@ async fn the_page_has_what_was_counted_and_read() {
         "sidetone_conversations 7",
         "sidetone_timers_total 2",
         "sidetone_late_timers_total 1",
+        "sidetone_calls_declined_total 1",
         "sidetone_written_batches_total 3",
         "sidetone_delivery_lag_seconds_sum 1.5",
         "sidetone_delivery_lag_seconds_bucket{le=\"1.0\"} 0",
@@ -201,7 +205,7 @@ fn a_move_is_shown_until_it_has_ended() {
     block_on(freeze::close(sandbox.services(), &workspace_id)).unwrap().unwrap();
     sandbox.advance(60_000);
     assert_eq!(seen(&read()), [("closing", 1, 60_000)]);
-    block_on(freeze::take_back(sandbox.services(), &workspace_id)).unwrap().unwrap();
+    block_on(cancel_export(sandbox.services(), &workspace_id)).unwrap().unwrap();
     assert!(seen(&read()).is_empty());
 }
 

@@ -14,7 +14,7 @@ const WAITS: [&str; 23] = [
     "between_databases",
     "between_hosts",
     "decided",
-    "dropping",
+    "canceling",
     "handed_over",
     "has_people",
     "keys_taken",
@@ -30,7 +30,7 @@ const WAITS: [&str; 23] = [
     "numbers_taken",
     "other_export",
     "released_elsewhere",
-    "taken_back",
+    "canceled",
     "too_many_moves",
     "workspace_exists",
 ];
@@ -39,7 +39,7 @@ const WAITS: [&str; 23] = [
 #[derive(Debug)]
 pub(super) struct Refusal {
     place: String,
-    /// The code of the error; empty if the answer is none of Sidetone.
+    /// The code of the error; empty if the answer is not Sidetone's.
     pub(super) code: String,
     /// Of `move_refused`, the reason.
     pub(super) reason: String,
@@ -61,7 +61,7 @@ impl Refusal {
             code: text(&error["code"]).unwrap_or_default(),
             reason: text(&error["details"]["reason"]).unwrap_or_default(),
             message: text(&error["message"])
-                .unwrap_or_else(|| format!("the answer is HTTP {status} and not one of Sidetone")),
+                .unwrap_or_else(|| format!("the server answered HTTP {status}, but not as Sidetone does")),
             details: error["details"].clone(),
         }
     }
@@ -135,7 +135,7 @@ async fn send(
 
 /// An answer that no host gives.
 pub(super) fn strange(desk: &dyn Desk) -> Stop {
-    Stop::failed(format!("{}: the answer is not one of Sidetone", desk.place()))
+    Stop::failed(format!("{}: the server did not answer as Sidetone does", desk.place()))
 }
 
 /// A text of an answer; empty if it has none.
@@ -202,7 +202,7 @@ mod tests {
             Declined::WorkspaceExists,
             Declined::NotErased,
             Declined::OtherExport,
-            Declined::Dropping,
+            Declined::Canceling,
             Declined::NumbersTaken(Vec::new()),
             Declined::KeysTaken(1),
             Declined::NotComplete(1),

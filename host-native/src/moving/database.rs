@@ -9,13 +9,14 @@ use super::asking::{Found, ask, find, strange, text};
 use super::desk::Desk;
 use super::export::TOLD_EVERY;
 use super::{Say, Stop, told};
+use crate::text::counted;
 
 /// What moves, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Moving<'a> {
     /// The workspace's id or name.
     pub workspace: &'a str,
-    /// The name of the database, as `SIDETONE_SHARDS` has it, or `DB`; `None`: a move that is under way is given up.
+    /// The name of the database, as `SIDETONE_SHARDS` has it, or `DB`; `None`: a move that is under way is canceled.
     pub database: Option<&'a str>,
     /// Prices that carriers report after a call are not waited for.
     pub without_late_prices: bool,
@@ -33,7 +34,7 @@ pub async fn to_database(desk: &dyn Desk, wish: &Moving<'_>, say: Say<'_>) -> Re
     let Found { id, name } = found;
     done.map_err(|stop| match has_begun {
         true => stop.and(&format!(
-            "\n{name} may be closed or frozen: run this again, or `sidetone workspace move {id} --give-up{}`.",
+            "\n{name} may be closed or frozen: run this again, or `sidetone workspace move {id} --cancel{}`.",
             desk.option()
         )),
         false => stop,
@@ -90,7 +91,7 @@ async fn steps(
 }
 
 fn progress(state: &str, name: &str, answer: &Value) -> String {
-    let rows = told::counted(answer["rows"].as_u64().unwrap_or_default(), "row");
+    let rows = counted(answer["rows"].as_u64().unwrap_or_default(), "row");
     match state {
         "copying" => format!("{name} is frozen: it can be read, and takes no changes; {rows} copied …"),
         "comparing" => format!("{rows} copied; comparing …"),

@@ -1,26 +1,12 @@
 //! Who answers the operator's requests: a service, by its URL and the operator's key, or the engine on this machine's folder.
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use reqwest::{Client, Url};
-use sidetone_engine::base::setting::Secret;
+use http::{Method, Request, Response, StatusCode, header};
 use sidetone_engine::engine::Engine;
 
 use super::Stop;
 use super::asking::Refusal;
-
-/// A part has 16 MiB.
-const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Tries of a request: each can be repeated.
-const TRIES: u32 = 5;
-/// The first pause between two tries; each further one is twice as long.
-const PAUSE_MS: u64 = 200;
-/// A `Retry-After` is kept up to this.
-const RETRY_AFTER_SECONDS_MAX: u64 = 30;
-/// The deadline of a request.
-const DEADLINE_SECONDS: u64 = 60;
+use crate::service_client::ServiceClient;
 
 /// A host.
 pub trait Desk {
@@ -37,121 +23,64 @@ pub trait Desk {
 /// A service.
 #[derive(Debug)]
 pub struct Remote {
-    client: Client,
-    base: String,
+    client: ServiceClient,
     /// The setting that the key is from.
     key_name: &'static str,
-    key: Secret,
 }
 
 impl Remote {
     /// The service with this URL, which `option` has given, and the operator's key of it, which the setting `key_name` has.
     pub fn new(option: &str, url: &str, key_name: &'static str, key: &str) -> Result<Self, Stop> {
-        let parsed = Url::parse(url).map_err(|error| Stop::failed(format!("{option} {url}: {error}")))?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(Stop::failed(format!("{option} {url}: has to begin with https:// or http://")));
-        }
-        // Fails if a provider is installed already, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("sidetone/", env!("CARGO_PKG_VERSION")))
-            .timeout(Duration::from_secs(DEADLINE_SECONDS));
-        let client = builder.build().map_err(|error| Stop::failed(error.to_string()))?;
-        Ok(Self { client, base: url.trim_end_matches('/').to_owned(), key_name, key: Secret::new(key) })
+        Ok(Self { client: ServiceClient::new(option, url, key).map_err(Stop::Failed)?, key_name })
     }
 
-    async fn repeat(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Stop> {
-        let mut pause = PAUSE_MS;
-        let mut left = TRIES;
-        loop {
-            left -= 1;
-            let (problem, wait) = match self.once(&request).await {
-                Ok(response) => match later(&self.base, &response) {
-                    Some(refusal) => (refusal.message, retry_after(response.headers())),
-                    None if response.status() == StatusCode::UNAUTHORIZED
-                        && Refusal::of(&self.base, &response).code == "unauthorized" =>
-                    {
-                        return Err(Stop::failed(format!(
-                            "{} is not the operator's key of {}",
-                            self.key_name, self.base
-                        )));
-                    }
-                    None => return Ok(response),
-                },
-                Err(problem) => (problem, None),
-            };
-            if left == 0 {
-                return Err(Stop::failed(format!(
-                    "{}: {}. Once it answers, run the same command again: it goes on where it was",
-                    self.base,
-                    problem.trim_end_matches('.')
-                )));
-            }
-            tokio::time::sleep(wait.unwrap_or(Duration::from_millis(pause))).await;
-            pause *= 2;
-        }
-    }
-
-    async fn once(&self, request: &Request<Bytes>) -> Result<Response<Bytes>, String> {
-        let url = format!("{}{}", self.base, request.uri());
-        let mut sent = self.client.request(request.method().clone(), url).bearer_auth(self.key.reveal());
-        if let Some(kind) = request.headers().get(header::CONTENT_TYPE) {
+    async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Stop> {
+        let (place, (head, body)) = (self.client.url(), request.into_parts());
+        let mut sent = self.client.request(head.method.clone(), &head.uri.to_string());
+        if let Some(kind) = head.headers.get(header::CONTENT_TYPE) {
             sent = sent.header(header::CONTENT_TYPE, kind);
         }
-        if *request.method() != Method::GET {
-            sent = sent.body(request.body().clone());
+        if head.method != Method::GET {
+            sent = sent.body(body);
         }
-        let mut received = sent.send().await.map_err(|error| cause(&error))?;
-        let mut bytes = Vec::new();
-        while let Some(piece) = received.chunk().await.map_err(|error| cause(&error))? {
-            bytes.extend_from_slice(&piece);
-            if bytes.len() > ANSWER_BYTES_MAX {
-                return Err("the answer is too large".to_owned());
-            }
+        let answered = self.client.send(sent, |response| later(place, response)).await;
+        let response = answered.map_err(|problem| {
+            Stop::failed(format!(
+                "{place}: {}. Once it answers, run the same command again: it goes on where it was",
+                problem.trim_end_matches('.')
+            ))
+        })?;
+        let is_other_key = response.status() == StatusCode::UNAUTHORIZED
+            && Refusal::of(place, &response).code == "unauthorized";
+        match is_other_key {
+            true => Err(Stop::failed(format!("{} is not the operator's key of {place}", self.key_name))),
+            false => Ok(response),
         }
-        let mut response = Response::new(Bytes::from(bytes));
-        *response.status_mut() = received.status();
-        *response.headers_mut() = received.headers().clone();
-        Ok(response)
     }
 }
 
 impl Desk for Remote {
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
-        Box::pin(self.repeat(request))
+        Box::pin(self.answer(request))
     }
 
     fn place(&self) -> &str {
-        &self.base
+        self.client.url()
     }
 
     fn option(&self) -> String {
-        format!(" --url {}", self.base)
+        format!(" --url {}", self.client.url())
     }
 }
 
 /// What a service says that may answer the same request later; `None` if it has answered.
-fn later(place: &str, response: &Response<Bytes>) -> Option<Refusal> {
+fn later(place: &str, response: &Response<Bytes>) -> Option<String> {
+    // 408: a part is large, and may take longer on a slow line than a service waits.
     let may_answer = matches!(response.status().as_u16(), 408 | 429 | 502 | 503 | 504);
     let refusal = may_answer.then(|| Refusal::of(place, response))?;
     // These pass after minutes, or when somebody does something.
     let is_for_long = ["too_many_invalid_credentials", "workspace_moving"].contains(&refusal.code.as_str());
-    (!is_for_long).then_some(refusal)
-}
-
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: u64 = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds.min(RETRY_AFTER_SECONDS_MAX)))
-}
-
-/// The innermost reason: the outer ones only say that a request failed.
-fn cause(error: &reqwest::Error) -> String {
-    let mut reason: &dyn std::error::Error = error;
-    while let Some(inner) = reason.source() {
-        reason = inner;
-    }
-    reason.to_string()
+    (!is_for_long).then_some(refusal.message)
 }
 
 /// The data folder of this machine, also while a service runs on it. Whoever may open it needs no key.
@@ -186,5 +115,32 @@ impl Desk for Folder {
 
     fn option(&self) -> String {
         String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_passes_soon_is_asked_again() {
+        let told = |status: u16, code: &str| {
+            let body = serde_json::json!({"error": {"code": code, "message": "Wait."}}).to_string();
+            let response = Response::builder().status(status).body(Bytes::from(body)).unwrap();
+            later("https://voice.example.com", &response)
+        };
+        for (status, code) in [(408, "request_timeout"), (429, "rate_limited"), (503, "unavailable")] {
+            assert_eq!(told(status, code).as_deref(), Some("Wait."), "{code}");
+        }
+        let answers = [
+            (200, ""),
+            (401, "unauthorized"),
+            (409, "move_refused"),
+            (429, "too_many_invalid_credentials"),
+            (503, "workspace_moving"),
+        ];
+        for (status, code) in answers {
+            assert_eq!(told(status, code), None, "{code}");
+        }
     }
 }

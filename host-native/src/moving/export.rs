@@ -12,6 +12,7 @@ use super::asking::{Found, ask, encoded, find, get, strange, text};
 use super::desk::Desk;
 use super::file::{Begun, Place, Reader, Resumed, Totals, checked, head_of};
 use super::{Say, Stop, told};
+use crate::text::{counted, size};
 
 /// What is exported, and how.
 #[derive(Debug, Clone, Copy)]
@@ -43,14 +44,14 @@ pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<
     let (head, owner) = match frozen(desk, &found, wish, say).await {
         Ok(frozen) => frozen,
         Err(stop) => {
-            begun.give_up();
+            begun.remove_if_empty();
             return Err(stop);
         }
     };
     let (mut writer, resumed) = begun.resume(&head)?;
     match resumed {
         Resumed::New | Resumed::After(0) => {}
-        Resumed::After(parts) => say(&format!("going on after {}", told::counted(parts, "part"))),
+        Resumed::After(parts) => say(&format!("going on after {}", counted(parts, "part"))),
         Resumed::Replaced => say("the file was begun for another export, and begins anew"),
     }
     let mut told_at = Instant::now();
@@ -149,8 +150,8 @@ async fn frozen(
         if begun_at.elapsed() >= wish.wait {
             return Err(Stop::Waits(format!(
                 "{name} is not frozen yet: it waits for {waits}. Nothing new begins in it until this command is run again and \
-                 comes to its end, or it is given up: {}",
-                take_back_command(desk, id)
+                 comes to its end, or it is canceled: {}",
+                cancel_command(desk, id)
             )));
         }
         waited_for = Some(waits);
@@ -176,7 +177,7 @@ async fn exported_before(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Resu
 
 fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: Owner) -> String {
     let name = &head.name;
-    let bytes = std::fs::metadata(file).map(|file| format!(" ({})", told::size(file.len())));
+    let bytes = std::fs::metadata(file).map(|file| format!(" ({})", size(file.len())));
     let (file, bytes) = (file.display(), bytes.unwrap_or_default());
     let whose = match owner {
         Owner::Source => format!("{name} still belongs to {}.", desk.place()),
@@ -186,23 +187,23 @@ fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: O
     if totals.tally.missing > 0 {
         text.push_str(&format!(
             "Not in it: {} of recordings and transcripts, lost there or of a very early version.\n",
-            told::counted(totals.tally.missing, "file")
+            counted(totals.tally.missing, "file")
         ));
     }
     text.push_str(&format!("export:   {}\n", head.export_id));
     text.push_str(&format!("next:     sidetone import {file} --url https://THE-OTHER-HOST"));
     if owner == Owner::Source {
-        text.push_str(&format!("\ngive up:  {}", take_back_command(desk, &head.workspace_id)));
+        text.push_str(&format!("\ncancel:   {}", cancel_command(desk, &head.workspace_id)));
     }
     text
 }
 
-fn take_back_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
-    format!("sidetone export --workspace {id} --take-back{}", desk.option())
+fn cancel_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
+    format!("sidetone export --workspace {id} --cancel{}", desk.option())
 }
 
 /// Gives up: the workspace runs here again.
-pub async fn take_back(desk: &dyn Desk, workspace: &str) -> Result<String, Stop> {
+pub async fn cancel(desk: &dyn Desk, workspace: &str) -> Result<String, Stop> {
     let Found { id, name } = find(desk, workspace).await?;
     if let Err(refusal) = ask(desk, Method::DELETE, &path_of(&id), None).await? {
         let more = match refusal.reason == "moved" {
@@ -318,7 +319,7 @@ pub async fn erase(desk: &dyn Desk, workspace: &str, is_sure: bool, say: Say<'_>
         if told_at.elapsed() >= TOLD_EVERY {
             told_at = Instant::now();
             let rows = answer["rows_erased"].as_u64().unwrap_or_default();
-            say(&format!("{} erased …", told::counted(rows, "row")));
+            say(&format!("{} erased …", counted(rows, "row")));
         }
     }
     Ok(format!(

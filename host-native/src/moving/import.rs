@@ -12,7 +12,8 @@ use super::asking::{Found, Refusal, ask, find, put, strange, text};
 use super::desk::Desk;
 use super::export::{Release, TOLD_EVERY, export_of, released};
 use super::file::{Reader, head_of};
-use super::{Say, Stop, told};
+use super::{Say, Stop};
+use crate::text::{count, counted};
 
 /// What is imported, and how.
 #[derive(Clone, Copy)]
@@ -131,8 +132,8 @@ async fn check_source(
             text(&now, "moved_to")
         ))),
         _ => Err(Stop::Waits(format!(
-            "{place}: {name} is not frozen for this file any more. Export it again, and drop what has arrived of this one: \
-             sidetone import {file} --drop{option}"
+            "{place}: {name} is not frozen for this file any more. Export it again, and cancel the import of this one: \
+             sidetone import {file} --cancel{option}"
         ))),
     }
 }
@@ -167,7 +168,7 @@ pub async fn open_with(
 
 /// What is removed of an import that does not run.
 #[derive(Debug, Clone, Copy)]
-pub enum Discarded<'a> {
+pub enum Canceled<'a> {
     /// What has arrived of this file.
     OfFile(&'a Path),
     /// What has arrived of the workspace with this id or name, of whatever file.
@@ -175,13 +176,13 @@ pub enum Discarded<'a> {
 }
 
 /// Removes an import that does not run.
-pub async fn discard(desk: &dyn Desk, what: Discarded<'_>) -> Result<String, Stop> {
+pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>) -> Result<String, Stop> {
     let (id, name, export_id) = match what {
-        Discarded::OfFile(file) => {
+        Canceled::OfFile(file) => {
             let Head { workspace_id, name, export_id, .. } = head_of(file)?;
             (workspace_id, name, Some(export_id))
         }
-        Discarded::Of(named) => {
+        Canceled::Of(named) => {
             let Found { id, name } = find(desk, named).await?;
             (id, name, None)
         }
@@ -196,7 +197,7 @@ pub async fn discard(desk: &dyn Desk, what: Discarded<'_>) -> Result<String, Sto
             return Err(Stop::Waits(format!(
                 "What has arrived of {name} at {place} is of another file, that of {}. To remove it: {}",
                 known.export_id,
-                drop_command(desk, &id)
+                cancel_command(desk, &id)
             )));
         }
         Some(_) => {}
@@ -205,7 +206,7 @@ pub async fn discard(desk: &dyn Desk, what: Discarded<'_>) -> Result<String, Sto
         let answer = ask(desk, Method::DELETE, &path_of(&id), None).await??;
         match text(&answer, "state") {
             "" if answer.is_null() => break,
-            "dropping" => {}
+            "canceling" => {}
             _ => return Err(strange(desk)),
         }
     }
@@ -220,8 +221,8 @@ fn release_command(head: &Head, import_id: &str, moved_to: &str) -> String {
     )
 }
 
-fn drop_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
-    format!("sidetone import --workspace {id} --drop{}", desk.option())
+fn cancel_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
+    format!("sidetone import --workspace {id} --cancel{}", desk.option())
 }
 
 fn path_of(id: &WorkspaceId) -> String {
@@ -242,8 +243,8 @@ async fn arrival(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Known>, Sto
         Err(refusal) => return Err(refusal.into()),
     };
     let state = match text(&answer, "state") {
-        // What is being dropped takes no parts; beginning says so.
-        "arriving" | "dropping" => State::Arriving,
+        // What is being canceled takes no parts; beginning says so.
+        "arriving" | "canceling" => State::Arriving,
         "arrived" => State::Arrived,
         "opening" => State::Opening,
         "running" => State::Running,
@@ -274,7 +275,7 @@ async fn begin(desk: &dyn Desk, reader: &Reader, file: &Path, say: Say<'_>) -> R
     if reader.chain_before(next).is_none_or(|chain| chain.as_str() != text(&answer, "chain")) {
         return Err(Stop::Waits(format!(
             "What has arrived at {} is of another file of the same export, which is cut elsewhere. Go on with that file; or, if \
-             it is lost, drop what has arrived, and import again: sidetone import {} --drop{}",
+             it is lost, cancel the import, and import again: sidetone import {} --cancel{}",
             desk.place(),
             file.display(),
             desk.option()
@@ -289,9 +290,9 @@ async fn next_step(desk: &dyn Desk, head: &Head, refusal: &Refusal) -> Result<St
     Ok(match refusal.reason.as_str() {
         "other_export" => {
             let other = arrival(desk, id).await?.map(|known| known.export_id).unwrap_or_default();
-            format!(" It is the file of {other}. To drop what has arrived of it: {}", drop_command(desk, id))
+            format!(" It is the file of {other}. To cancel that import: {}", cancel_command(desk, id))
         }
-        "dropping" => format!(" To do so: {}", drop_command(desk, id)),
+        "canceling" => format!(" To do so: {}", cancel_command(desk, id)),
         "not_erased" => format!(" To do so: sidetone export --workspace {id} --erase{}", desk.option()),
         "workspace_exists" => match export_of(desk, id).await? {
             Some(now) if text(&now, "export_id") == head.export_id => {
@@ -310,7 +311,7 @@ async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> 
     while let Some(part) = reader.part(next)? {
         if next == parts || told_at.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
             told_at = Some(Instant::now());
-            say(&format!("part {} of {}", told::count(next), told::count(parts)));
+            say(&format!("part {} of {}", count(next), count(parts)));
         }
         let path = format!("{}/parts/{next}", path_of(&reader.head().workspace_id));
         let answered = match put(desk, &path, part).await? {
@@ -404,7 +405,7 @@ fn runs(desk: &dyn Desk, from: Option<&dyn Desk>, head: &Head, import_id: &str, 
     }
     let numbers = match head.numbers.len() as u64 {
         0 => String::new(),
-        some => format!("point the carriers' addresses of {} here; ", told::counted(some, "number")),
+        some => format!("point the carriers' addresses of {} here; ", counted(some, "number")),
     };
     let people = if invitation.is_some() { "" } else { "invite people (--admin); " };
     text.push_str(&format!(

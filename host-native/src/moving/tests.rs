@@ -14,7 +14,7 @@ use super::Stop;
 use super::desk::Desk;
 use super::export::{self, Export, Release};
 use super::file::{Begun, Reader};
-use super::import::{self, Discarded, Import};
+use super::import::{self, Canceled, Import};
 use super::sample::{head, parts, workspace};
 
 fn runtime() -> Runtime {
@@ -77,7 +77,7 @@ fn a_workspace_moves() {
     );
     assert!(done.contains("\nexport:   exp_1\nnext:     sidetone import "), "{done}");
     assert!(done.contains("Not in it: 1 file of recordings and transcripts, lost there"), "{done}");
-    assert!(done.contains("--take-back --url https://box.example.com"), "{done}");
+    assert!(done.contains("--cancel --url https://box.example.com"), "{done}");
     assert_eq!(exported(&source, &file, 60_000).1.unwrap(), done, "again, it is there");
 
     let (said, done) = imported(&target, &file, Some(&source));
@@ -110,7 +110,7 @@ fn a_workspace_moves() {
     let (said, done) = exported(&source, &file, 60_000);
     let again = "Acme was handed over to https://voice.example.com already; its file is made again";
     assert_eq!(said, [again]);
-    assert!(!done.unwrap().contains("--take-back"));
+    assert!(!done.unwrap().contains("--cancel"));
     let erase =
         |is_sure| runtime().block_on(export::erase(&source, "Acme & Söhne", is_sure, &mut |_: &str| ()));
     let asked = erase(false).unwrap_err();
@@ -125,7 +125,7 @@ fn a_workspace_moves() {
         stop.to_string().ends_with(" It was handed over to imp_1 at https://voice.example.com."),
         "{stop}"
     );
-    let back = runtime().block_on(export::take_back(&source, "Acme & Söhne")).unwrap_err();
+    let back = runtime().block_on(export::cancel(&source, "Acme & Söhne")).unwrap_err();
     assert_eq!(back.exit_code(), 1);
     assert!(back.to_string().ends_with(" at https://voice.example.com."), "{back}");
     assert_eq!((stop.exit_code(), folder.path().join("later.move.part").exists()), (1, false), "{stop}");
@@ -195,7 +195,7 @@ fn without_the_source_a_code_opens_it() {
     assert!(wrong.to_string().ends_with(command.trim_end()), "{wrong}");
     assert!(open(&code).unwrap().starts_with("Acme runs at"));
     assert!(open(&code).unwrap().starts_with("Acme runs at"), "again");
-    let stop = runtime().block_on(import::discard(&target, Discarded::OfFile(&file))).unwrap_err();
+    let stop = runtime().block_on(import::cancel(&target, Canceled::OfFile(&file))).unwrap_err();
     assert!(stop.to_string().contains("nothing of"), "what runs is not removed: {stop}");
 }
 
@@ -204,10 +204,10 @@ fn what_has_arrived_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (source, target) = (Source::waiting(0), Target::default());
     let file = whole(&folder, &source);
-    let discard = || runtime().block_on(import::discard(&target, Discarded::OfFile(&file)));
-    assert_eq!(discard().unwrap_err().exit_code(), 1);
+    let cancel = || runtime().block_on(import::cancel(&target, Canceled::OfFile(&file)));
+    assert_eq!(cancel().unwrap_err().exit_code(), 1);
     imported(&target, &file, None).1.unwrap_err();
-    assert!(discard().unwrap().contains("is removed"));
+    assert!(cancel().unwrap().contains("is removed"));
     assert_eq!(target.received().len(), 0);
 
     // Of another file, it has to be said, and that file may be lost.
@@ -216,13 +216,13 @@ fn what_has_arrived_can_be_removed() {
     let (writer, _) = Begun::at(&next).unwrap().resume(&head("exp_2")).unwrap();
     drop(writer);
     let next = next.with_added_extension("part");
-    let stop = runtime().block_on(import::discard(&target, Discarded::OfFile(&next))).unwrap_err();
+    let stop = runtime().block_on(import::cancel(&target, Canceled::OfFile(&next))).unwrap_err();
     let command =
-        format!("sidetone import --workspace {} --drop --url https://edge.example.com", workspace());
+        format!("sidetone import --workspace {} --cancel --url https://edge.example.com", workspace());
     let told = stop.to_string();
     assert!(told.contains("that of exp_1") && told.ends_with(&command), "{told}");
     assert_ne!(target.received().len(), 0);
-    let by_id = || runtime().block_on(import::discard(&target, Discarded::Of(&workspace())));
+    let by_id = || runtime().block_on(import::cancel(&target, Canceled::Of(&workspace())));
     assert!(by_id().unwrap().contains("is removed"));
     assert_eq!(target.received().len(), 0);
     assert_eq!(by_id().unwrap_err().exit_code(), 1);
@@ -252,11 +252,11 @@ fn a_file_that_is_cut_elsewhere_does_not_go_on_where_another_one_was_cut_off() {
     assert_eq!((stop.exit_code(), target.received().len()), (1, 1), "{stop}");
     let told = stop.to_string();
     assert!(
-        told.contains("cut elsewhere") && told.contains("--drop --url https://edge.example.com"),
+        told.contains("cut elsewhere") && told.contains("--cancel --url https://edge.example.com"),
         "{told}"
     );
 
-    runtime().block_on(import::discard(&target, Discarded::OfFile(&again))).unwrap();
+    runtime().block_on(import::cancel(&target, Canceled::OfFile(&again))).unwrap();
     imported(&target, &again, Some(&source)).1.unwrap();
     assert_eq!(target.received().len(), parts().len());
 }
@@ -266,7 +266,7 @@ fn a_file_of_an_export_that_was_taken_back_takes_nothing_over() {
     let folder = tempfile::tempdir().unwrap();
     let (source, target) = (Source::waiting(0), Target::default());
     let file = whole(&folder, &source);
-    let done = runtime().block_on(export::take_back(&source, "Acme & Söhne")).unwrap();
+    let done = runtime().block_on(export::cancel(&source, "Acme & Söhne")).unwrap();
     assert!(done.starts_with("Acme runs at https://box.example.com."), "{done}");
     for again in [false, true] {
         if again {
@@ -306,10 +306,7 @@ fn what_is_under_way_is_not_waited_for_for_ever() {
     let stop = exported(&source, &file(&folder), 0).1.unwrap_err();
     assert_eq!(stop.exit_code(), 1);
     let told = stop.to_string();
-    assert!(
-        told.contains("waits for") && told.contains("--take-back --url https://box.example.com"),
-        "{told}"
-    );
+    assert!(told.contains("waits for") && told.contains("--cancel --url https://box.example.com"), "{told}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no empty file is left");
 }
 
@@ -345,7 +342,7 @@ fn refusals_say_whether_somebody_can_help() {
         let told = stop.to_string();
         assert!(told.starts_with(&format!("https://edge.example.com: Refused as {reason}.")), "{told}");
         let drops =
-            format!("sidetone import --workspace {} --drop --url https://edge.example.com", workspace());
+            format!("sidetone import --workspace {} --cancel --url https://edge.example.com", workspace());
         assert_eq!(told.ends_with(&drops), reason == "other_export", "{told}");
         assert_eq!(source.released(), None);
     }

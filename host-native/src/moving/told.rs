@@ -2,42 +2,7 @@
 use serde_json::Value;
 
 use super::file::Totals;
-
-/// `18,233`
-pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 file`, `1,204 files`
-pub(super) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
-}
-
-/// `4.1 GB`
-pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes < 1_000 {
-        return counted(bytes, "byte");
-    }
-    let mut amount = bytes as f64 / 1_000.0;
-    let mut unit = UNITS[0];
-    for larger in UNITS.into_iter().skip(1) {
-        // 999.95 would be shown as 1000.0.
-        if amount < 999.95 {
-            break;
-        }
-        (amount, unit) = (amount / 1_000.0, larger);
-    }
-    format!("{amount:.1} {unit}")
-}
+use crate::text::{count, counted, size};
 
 /// How far a file is.
 pub(super) fn progress(totals: &Totals) -> String {
@@ -101,15 +66,6 @@ mod tests {
     use sidetone_engine::storage::moves::What;
 
     use super::*;
-
-    #[test]
-    fn numbers_are_written_for_people() {
-        let counts = [0, 7, 999, 1_000, 18_233, 1_234_567].map(count);
-        assert_eq!(counts, ["0", "7", "999", "1,000", "18,233", "1,234,567"]);
-        assert_eq!([1, 2_000].map(|some| counted(some, "file")), ["1 file", "2,000 files"]);
-        let sizes = [1, 999, 1_000, 999_949, 999_950, 4_100_000_000, 12_345_000_000_000].map(size);
-        assert_eq!(sizes, ["1 byte", "999 bytes", "1.0 kB", "999.9 kB", "1.0 MB", "4.1 GB", "12.3 TB"]);
-    }
 
     #[test]
     fn what_is_waited_for_is_named_also_if_it_is_new() {

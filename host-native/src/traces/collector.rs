@@ -1,7 +1,6 @@
 //! Sends traces with the HTTP client that everything else has, too: one TLS, the same root certificates.
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,14 +17,16 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// What is read of a collector's answer.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
+/// What the collector did not like about the last request; `None` if it took it.
+pub type LastProblem = Arc<Mutex<Option<String>>>;
+
 /// The way to the collector.
 #[derive(Debug)]
 pub struct Collector {
     client: Client,
     /// Batches are made on a thread of their own, without a runtime.
     runtime: Handle,
-    /// Whether the last batch was lost, so that this is logged once.
-    is_lost: Arc<AtomicBool>,
+    last_problem: LastProblem,
 }
 
 impl Collector {
@@ -34,7 +35,12 @@ impl Collector {
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().redirect(Policy::none()).no_proxy().timeout(DEADLINE).build()?;
-        Ok(Self { client, runtime: Handle::current(), is_lost: Arc::default() })
+        Ok(Self { client, runtime: Handle::current(), last_problem: Arc::default() })
+    }
+
+    /// Where requests leave what went wrong with them: the library does not tell.
+    pub fn last_problem(&self) -> LastProblem {
+        self.last_problem.clone()
     }
 }
 
@@ -48,24 +54,17 @@ impl HttpClient for Collector {
         Self: 'future,
     {
         let sending = self.runtime.spawn(send(self.client.clone(), request));
-        let is_lost = self.is_lost.clone();
+        let last_problem = self.last_problem.clone();
         Box::pin(async move {
             let sent = match sending.await {
                 Ok(sent) => sent,
                 Err(error) => Err(error.to_string()),
             };
-            let problem = match &sent {
+            *last_problem.lock().unwrap_or_else(PoisonError::into_inner) = match &sent {
                 Ok(response) if response.status().is_success() => None,
                 Ok(response) => Some(format!("it answered {}", response.status())),
                 Err(problem) => Some(problem.clone()),
             };
-            match (is_lost.swap(problem.is_some(), Ordering::Relaxed), problem) {
-                (false, Some(problem)) => {
-                    tracing::warn!(problem, "the collector takes no traces: they are lost")
-                }
-                (true, None) => tracing::info!("the collector takes traces again"),
-                _ => {}
-            }
             sent.map_err(HttpError::from)
         })
     }
@@ -75,7 +74,7 @@ async fn send(client: Client, request: Request<Bytes>) -> Result<Response<Bytes>
     let (head, body) = request.into_parts();
     let outgoing = client.request(head.method, head.uri.to_string()).headers(head.headers).body(body);
     let mut response = outgoing.send().await.map_err(causes)?;
-    let status = response.status();
+    let (status, headers) = (response.status(), response.headers().clone());
     let mut answer = BytesMut::new();
     while answer.len() < ANSWER_BYTES_MAX
         && let Some(piece) = response.chunk().await.map_err(causes)?
@@ -84,5 +83,7 @@ async fn send(client: Client, request: Request<Bytes>) -> Result<Response<Bytes>
     }
     let mut whole = Response::new(answer.freeze());
     *whole.status_mut() = status;
+    // The library keeps to Retry-After.
+    *whole.headers_mut() = headers;
     Ok(whole)
 }

@@ -174,21 +174,34 @@ fn a_pasted_schema_stays_a_text() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_a_link_stays_one() {
+fn a_file_that_is_a_link_is_not_read() {
     let desk = Desk::applied();
-    let (file, other) = (desk.folder().join("assistants/front-desk.toml"), desk.other("shared.toml"));
-    fs::rename(&file, &other).expect("it is there");
+    let (file, other) = (desk.folder().join("assistants/front-desk.toml"), desk.other("credentials"));
+    fs::write(&other, "a secret that is no TOML").expect("it is written");
+    fs::remove_file(&file).expect("it is there");
     std::os::unix::fs::symlink(&other, &file).expect("a link");
-    let before = fs::read_to_string(&other).expect("the file");
-    desk.run(&["pull", "folder"]).expect(0);
-    let path = desk.path_of_only("/assistants");
-    desk.client().expect(200, "PATCH", &path, Some(&json!({"first_message": "Moin."})));
-    let said = desk.run(&["pull", "folder"]).expect(1);
-    assert!(said.contains("assistants/front-desk.toml  is a link"), "{said}");
-    assert!(fs::symlink_metadata(&file).expect("it is there").is_symlink());
-    assert_eq!(fs::read_to_string(&other).expect("the file"), before);
-    // What was not taken is still somebody else's.
-    desk.run(&["apply", "folder"]).expect(1);
+    for command in ["pull", "diff", "apply", "test"] {
+        let said = desk.run(&[command, "folder"]).expect(2);
+        assert!(said.contains("assistants/front-desk.toml is a link; put the file itself there"), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_a_link_is_not_written_to() {
+    let desk = Desk::applied();
+    let (folder, other) = (desk.folder().join("personas"), desk.other("elsewhere"));
+    fs::rename(&folder, &other).expect("it is there");
+    std::os::unix::fs::symlink(&other, &folder).expect("a link");
+    let file = other.join("polite-caller.toml");
+    let before = fs::read_to_string(&file).expect("the file");
+    let persona = desk.path_of_only("/simulations/personas");
+    desk.client().expect(200, "PATCH", &persona, Some(&json!({"system_prompt": "You are rude."})));
+    let said = desk.run(&["pull", "folder", "--force", "--prune"]).expect(2);
+    assert!(said.contains("personas/ is a link; put the folder itself there"), "{said}");
+    assert_eq!(fs::read_to_string(&file).expect("the file"), before);
+    assert_eq!(fs::read_dir(&other).expect("a folder").count(), 1);
 }
 
 #[test]
@@ -234,7 +247,7 @@ fn a_lock_file_writes_to_nothing_else() {
     fs::remove_file(&lock).expect("it is there");
     std::os::unix::fs::symlink(&other, &lock).expect("a link");
     let said = desk.run(&["apply", "folder"]).expect(2);
-    assert!(said.contains("is no plain file"), "{said}");
+    assert!(said.contains("is not a regular file"), "{said}");
     assert_eq!(fs::read_to_string(&other).expect("the file"), "a-token");
 
     // Nor does a name in it leave the folder.

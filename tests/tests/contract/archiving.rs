@@ -1,16 +1,21 @@
 //! Old transcripts go to the storage of blobs (`SIDETONE_ARCHIVE_DAYS`), and nothing reads differently.
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sidetone::sandbox::{MemoryBlobs, memory};
-use sidetone_engine::base::ids::WorkspaceId;
+use sidetone_engine::base::ids::{Id, WorkspaceId};
+use sidetone_engine::base::limits::{
+    ARCHIVE_REMOVAL_PAUSE_MS, ARCHIVE_REMOVALS_MAX, RECORDING_RETRY_MS, RETENTION_WORKSPACES_MAX,
+};
 use sidetone_engine::ports::{BlobError, BlobKey, Blobs, BoxFuture, ByteRange};
 use sidetone_engine::sql;
 use sidetone_engine::storage::calls::write;
 use sidetone_tests::World;
 use sidetone_tests::direct_access::wait;
 use sidetone_tests::example;
+use sidetone_tests::visitor::Visitor;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -91,11 +96,13 @@ fn failed_batch(world: &World) -> (String, String, String) {
     (text(&run["batch_id"]), run_id, text(&read["call_id"]))
 }
 
+fn key(world: &World, call_id: &str) -> BlobKey {
+    BlobKey::transcript(&world.workspace_id(), &Id::from_stored(call_id)).unwrap()
+}
+
 fn blob(world: &World, call_id: &str) -> Option<Bytes> {
     let services = world.direct_access();
-    let workspace_id: WorkspaceId = world.workspace_id();
-    let key =
-        BlobKey::transcript(&workspace_id, &sidetone_engine::base::ids::Id::from_stored(call_id)).unwrap();
+    let key = key(world, call_id);
     let blobs: &dyn Blobs = &*services.ports().blobs;
     let bytes = wait(blobs.size(&key)).unwrap()?;
     wait(blobs.get(&key, ByteRange { first: 0, bytes })).unwrap()
@@ -136,20 +143,177 @@ fn what_is_archived_reads_the_same() {
 fn a_transcript_that_is_damaged_is_not_passed_off_as_the_call() {
     let world = archiving();
     let (call_id, other) = (long_call(&world, 30), long_call(&world, 30));
+    let (batch_id, run_id, of_run) = failed_batch(&world);
     pass(&world, 3 * DAY_MS);
     sweep(&world);
     let services = world.direct_access();
-    let key =
-        BlobKey::transcript(&world.workspace_id(), &sidetone_engine::base::ids::Id::from_stored(&call_id))
-            .unwrap();
+    let key = |call_id: &str| key(&world, call_id);
+    // In a list, it is in no other's way.
+    let listed = |path: &str, call_id: &str| {
+        let calls = world.get(path).ok().json["calls"].clone();
+        calls.as_array().unwrap().iter().find(|call| call["id"] == call_id).unwrap()["transcript"].clone()
+    };
+    let lists_without_it = || {
+        let whole = world.get(format!("/calls/{other}")).ok().json["transcript"].clone();
+        for path in ["/calls", "/calls?search=zebras", "/calls?sort=duration_ms"] {
+            assert_eq!(listed(path, &call_id), Value::Null, "{path}");
+            assert_eq!(listed(path, &other), whole, "{path}");
+        }
+    };
     let changed =
         String::from_utf8(blob(&world, &call_id).unwrap().to_vec()).unwrap().replace("zebras", "zebus ");
-    wait(services.ports().blobs.put(&key, changed.into())).unwrap();
+    wait(services.ports().blobs.put(&key(&call_id), changed.into())).unwrap();
     world.get(format!("/calls/{call_id}")).refused("unavailable");
-    world.get(format!("/calls/{other}")).ok();
-    wait(services.ports().blobs.delete(&key)).unwrap();
+    lists_without_it();
+    wait(services.ports().blobs.delete(&key(&call_id))).unwrap();
     world.get(format!("/calls/{call_id}")).refused("unavailable");
+    lists_without_it();
     world.get("/calls?view=summary").ok();
+    // Nor is it in a batch.
+    let turn =
+        || world.get(format!("/simulations/batches/{batch_id}")).ok().json["failures"][0]["turn"].clone();
+    assert_ne!(turn(), Value::Null);
+    wait(services.ports().blobs.delete(&key(&of_run))).unwrap();
+    assert_eq!(turn(), Value::Null);
+    world.get(format!("/simulations/runs/{run_id}")).refused("unavailable");
+}
+
+/// Nobody knows then whether anything is lost.
+#[test]
+fn a_storage_of_blobs_that_does_not_answer_has_lost_no_transcript() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    long_call(&world, 30);
+    let before = world.get("/calls").ok().json;
+    pass(&world, 3 * DAY_MS);
+    sweep(&world);
+    assert_eq!(transcripts(&world), (0, 1));
+    full.refuse(&[""]);
+    world.get("/calls").refused("unavailable");
+    world.get("/calls?view=summary").ok();
+    full.refuse(&[]);
+    assert_eq!(world.get("/calls").ok().json, before);
+}
+
+/// How many calls still have the files of their transcripts.
+fn left(world: &World, calls: &[String]) -> usize {
+    let services = world.direct_access();
+    let blobs = &services.ports().blobs;
+    calls.iter().filter(|id| wait(blobs.size(&key(world, id))).unwrap().is_some()).count()
+}
+
+/// Deletes calls whose transcripts are archived.
+fn delete(world: &World, calls: &[String]) {
+    assert_eq!(left(world, calls), calls.len());
+    for call_id in calls {
+        assert_eq!(world.delete(format!("/calls/{call_id}")).status, 204);
+    }
+}
+
+/// The operator learns of it, whoever sees the gap.
+#[test]
+fn a_list_that_lacks_transcripts_is_logged() {
+    const EMAIL: &str = "ada@archive.example";
+    let world = archiving();
+    let api = Visitor::signed_in(&world, EMAIL).api(&world);
+    let lost: Vec<String> = (0..5).map(|_| long_call(&api, 30)).collect();
+    pass(&world, 3 * DAY_MS);
+    sweep(&api);
+    assert_eq!(transcripts(&api), (0, 5));
+    let services = api.direct_access();
+    for call_id in &lost {
+        wait(services.ports().blobs.delete(&key(&api, call_id))).unwrap();
+    }
+    let logged = || world.count_logged("is missing, and 2 more");
+    api.get("/calls").ok();
+    assert_eq!(logged(), 1);
+    let mut visitor = Visitor::signed_in(&world, EMAIL);
+    for (page, lines) in [("/dashboard/calls", 2), ("/dashboard", 3)] {
+        assert_eq!(visitor.get(page).status, 200);
+        assert_eq!(logged(), lines, "{page}");
+    }
+}
+
+#[test]
+fn a_transcript_that_cannot_be_removed_is_in_nobodys_way() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let [stuck, well] = [(); 2].map(|()| world.other());
+    // Of so many together, a round cannot try each alone.
+    let [of_stuck, of_well] = [&stuck, &well]
+        .map(|world| (0..ARCHIVE_REMOVALS_MAX / 2).map(|_| long_call(world, 3)).collect::<Vec<_>>());
+    pass(&world, 3 * DAY_MS);
+    sweep(&world);
+
+    // A single one costs a few requests.
+    delete(&stuck, &of_stuck[..1]);
+    delete(&well, &of_well[..5]);
+    pass(&world, DAY_MS);
+    full.refuse(&[&*stuck.workspace_id()]);
+    let failed = wait(world.direct_access().sweep()).unwrap_err();
+    assert!(format!("{failed:?}").contains("no room"), "{failed:?}");
+    assert_eq!((left(&stuck, &of_stuck[..1]), left(&well, &of_well[..5])), (1, 0));
+
+    // Many take several rounds.
+    delete(&stuck, &of_stuck[1..]);
+    delete(&well, &of_well[5..]);
+    pass(&world, DAY_MS);
+    for _ in 0..4 {
+        drop(wait(world.direct_access().sweep()));
+        pass(&world, ARCHIVE_REMOVAL_PAUSE_MS);
+    }
+    assert_eq!((left(&stuck, &of_stuck), left(&well, &of_well)), (of_stuck.len(), 0));
+    full.refuse(&[]);
+    pass(&world, RECORDING_RETRY_MS);
+    sweep(&world);
+    assert_eq!(left(&stuck, &of_stuck), 0);
+}
+
+/// Those that fail are tried again between the rounds, and come after those that were not tried yet.
+#[test]
+fn many_transcripts_that_cannot_be_removed_starve_no_other() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let [stuck, well] = [(); 2].map(|()| world.other());
+    let [of_stuck, of_well] = [(&stuck, 60), (&well, 40)]
+        .map(|(world, count)| (0..count).map(|_| long_call(world, 3)).collect::<Vec<_>>());
+    pass(&world, 3 * DAY_MS);
+    sweep(&world);
+    delete(&stuck, &of_stuck);
+    pass(&world, 1);
+    delete(&well, &of_well);
+    pass(&world, DAY_MS);
+    full.refuse(&[&*stuck.workspace_id()]);
+    for _ in 0..8 {
+        drop(wait(world.direct_access().sweep()));
+        pass(&world, RECORDING_RETRY_MS);
+    }
+    full.refuse(&[]);
+    assert_eq!((left(&stuck, &of_stuck), left(&well, &of_well)), (of_stuck.len(), 0));
+}
+
+#[test]
+fn while_storage_does_not_answer_few_requests_remove_transcripts() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let calls: Vec<String> = (0..40).map(|_| long_call(&world, 3)).collect();
+    pass(&world, 3 * DAY_MS);
+    sweep(&world);
+    delete(&world, &calls);
+    pass(&world, DAY_MS);
+    full.refuse(&[""]);
+    full.is_away.store(true, Ordering::Relaxed);
+    let requests = || full.removals.load(Ordering::Relaxed);
+    assert!(wait(world.direct_access().sweep()).is_err());
+    assert_eq!(requests(), 6, "40 calls, 20, 10, 5, 2 and 1");
+    pass(&world, ARCHIVE_REMOVAL_PAUSE_MS);
+    wait(world.direct_access().sweep()).unwrap();
+    assert_eq!(requests(), 6, "it waits");
+    full.refuse(&[]);
+    full.is_away.store(false, Ordering::Relaxed);
+    pass(&world, RECORDING_RETRY_MS);
+    sweep(&world);
+    assert_eq!(left(&world, &calls), 0);
 }
 
 #[test]
@@ -221,11 +385,6 @@ fn workspaces_that_cannot_be_archived_are_in_nobodys_way() {
         long_call(world, 30);
     }
     full.refuse(&[&*one.workspace_id(), &*two.workspace_id()]);
-    // It comes last.
-    world.write(vec![sql!(
-        "UPDATE workspaces SET archived_until = 1 WHERE id = :id",
-        id = &well.workspace_id()
-    )]);
     pass(&world, 3 * DAY_MS);
     let failed = wait(world.direct_access().sweep()).unwrap_err();
     assert!(format!("{failed:?}").contains("no room"), "{failed:?}");
@@ -236,37 +395,82 @@ fn workspaces_that_cannot_be_archived_are_in_nobodys_way() {
     assert_eq!((transcripts(&one), transcripts(&two)), ((0, 1), (0, 1)));
 }
 
+#[test]
+fn more_workspaces_than_a_round_looks_at_cannot_be_archived() {
+    let full: Arc<Full> = Arc::default();
+    let world = World::over_all(Arc::new(memory()), full.clone(), &[("SIDETONE_ARCHIVE_DAYS", "1")]);
+    let stuck: Vec<World> = (0..=RETENTION_WORKSPACES_MAX).map(|_| world.other()).collect();
+    let well = world.other();
+    stuck.iter().chain([&well]).for_each(|world| drop(long_call(world, 30)));
+    let ids: Vec<WorkspaceId> = stuck.iter().map(World::workspace_id).collect();
+    full.refuse(&ids.iter().map(|id| &**id).collect::<Vec<_>>());
+    pass(&world, 3 * DAY_MS);
+    for _ in 0..2 {
+        assert!(wait(world.direct_access().sweep()).is_err());
+    }
+    assert_eq!(transcripts(&well), (0, 1));
+    full.refuse(&[]);
+    sweep(&world);
+    assert!(stuck.iter().all(|world| transcripts(world) == (0, 1)));
+}
+
 /// Blobs that refuse keys with one of these texts.
 #[derive(Default)]
 struct Full {
     memory: MemoryBlobs,
     refused: Mutex<Vec<String>>,
+    /// Whether it does not tell sizes either.
+    is_away: AtomicBool,
+    /// The requests that remove something.
+    removals: AtomicUsize,
 }
 
 impl Full {
     fn refuse(&self, texts: &[&str]) {
         *self.refused.lock().unwrap() = texts.iter().map(|text| (*text).to_owned()).collect();
     }
+
+    fn answer(&self, key: &BlobKey) -> Result<(), BlobError> {
+        match self.refused.lock().unwrap().iter().any(|text| key.as_str().contains(text)) {
+            true => Err(BlobError("no room".to_owned())),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Blobs for Full {
     fn put(&self, key: &BlobKey, bytes: Bytes) -> BoxFuture<'_, Result<(), BlobError>> {
-        if self.refused.lock().unwrap().iter().any(|text| key.as_str().contains(text)) {
-            return Box::pin(async { Err(BlobError("no room".to_owned())) });
+        match self.answer(key) {
+            Ok(()) => self.memory.put(key, bytes),
+            Err(error) => Box::pin(async { Err(error) }),
         }
-        self.memory.put(key, bytes)
     }
 
     fn size(&self, key: &BlobKey) -> BoxFuture<'_, Result<Option<u64>, BlobError>> {
-        self.memory.size(key)
+        match self.is_away.load(Ordering::Relaxed) {
+            true => Box::pin(async { Err(BlobError("away".to_owned())) }),
+            false => self.memory.size(key),
+        }
     }
 
     fn get(&self, key: &BlobKey, range: ByteRange) -> BoxFuture<'_, Result<Option<Bytes>, BlobError>> {
-        self.memory.get(key, range)
+        match self.answer(key) {
+            Ok(()) => self.memory.get(key, range),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
     }
 
     fn delete(&self, key: &BlobKey) -> BoxFuture<'_, Result<(), BlobError>> {
-        self.memory.delete(key)
+        self.delete_all(vec![key.clone()])
+    }
+
+    /// In one request, which removes all of them or none.
+    fn delete_all(&self, keys: Vec<BlobKey>) -> BoxFuture<'_, Result<(), BlobError>> {
+        self.removals.fetch_add(1, Ordering::Relaxed);
+        match keys.iter().try_for_each(|key| self.answer(key)) {
+            Ok(()) => self.memory.delete_all(keys),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
     }
 }
 

@@ -112,7 +112,7 @@ impl Target {
                 return;
             }
         }
-        panic!("it is not dropped");
+        panic!("it is not canceled");
     }
 }
 

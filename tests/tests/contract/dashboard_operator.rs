@@ -1,6 +1,10 @@
 //! The operator's key: a link to sign in, by one request, where there is no command line.
+use std::sync::Arc;
+
 use http::Method;
 use serde_json::json;
+use sidetone::sandbox::memory;
+use sidetone_engine::sql;
 use sidetone_tests::host::{host, shards};
 use sidetone_tests::process::bootstrap_key;
 use sidetone_tests::visitor::{Visitor, text};
@@ -89,6 +93,26 @@ fn the_operator_joins_no_workspace_of_others() {
     let log = anna.get("/dashboard/api/audit").json;
     let used = log.as_array().unwrap().iter().filter(|entry| entry["operation"] == "use_operator_link");
     assert_eq!(used.count(), 1, "only his first link is of her workspace");
+}
+
+/// Once the first workspace has moved away, no other one is the first: the next may be that of a customer who only uses keys.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "writes to the database in memory")]
+fn the_operator_joins_no_other_workspace_when_the_first_has_moved_away() {
+    let moved = "INSERT INTO moves (workspace_id, id, state, lock, schema, file_key, began_at, changed_at)
+        VALUES (:id, 'exp_1', 'released', 2, '', '', 0, 0)";
+    // When it comes back, its secrets have a salt.
+    let returned = "UPDATE workspaces SET secret_salt = 'a salt' WHERE id = :id";
+    for away in [moved, returned] {
+        // People are in the first database: there is one.
+        let key = bootstrap_key(4_000_000);
+        let world = World::over_with(Arc::new(memory()), &[("SIDETONE_OPERATOR_KEY", &key)]);
+        let beta = world.with_key(&world.sandbox().unwrap().create_workspace("Beta"));
+        let others = [&world, &beta].map(|one| one.get("/workspace").ok()["id"].clone());
+        world.write(vec![sql!(away, id = &world.workspace_id())]);
+        let own = use_link(&world, &path_of(&ask(&world, &key))).workspace();
+        assert!(!others.contains(&json!(own)), "{own}: {others:?}");
+    }
 }
 
 #[test]

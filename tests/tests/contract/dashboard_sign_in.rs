@@ -352,17 +352,30 @@ fn the_first_start_shows_a_link_to_the_first_workspace() {
         let link = block_on(engine.start("tests")).unwrap().sign_in_link?;
         Some(link.strip_prefix(sidetone_tests::world::BASE_URL).unwrap().to_owned())
     };
-    let (first, second) = (start().expect("a link"), start().expect("nobody has used it"));
+    let first = start().expect("a link");
+    // Whoever signs in by a code gets a workspace of their own: the first one waits on.
+    Visitor::signed_in(&world, &address("sooner"));
+    let second = start().expect("nobody has used it");
     let mut operator = Visitor::new(&world);
     assert_eq!(operator.get(&first).status, 401, "the next start replaces it");
     let token = second.split("token=").nth(1).unwrap();
     assert_eq!(operator.submit(&second, LINK, &[("token", token)]).status, 303);
     assert_eq!(operator.get("/dashboard/api/workspace").json, world.get("/workspace").ok().json);
     assert_eq!(Visitor::new(&world).get(&second).status, 401, "once");
-    assert_eq!(start(), None, "somebody has an account");
+    assert_eq!(start(), None, "the operator has signed in");
     // Those who come later have workspaces of their own.
     let mut other = Visitor::signed_in(&world, &address("later"));
     assert_ne!(other.get("/dashboard/api/workspace").json, world.get("/workspace").ok().json);
+}
+
+/// Whoever opens the first address of the start instead of its link would get an empty workspace.
+#[test]
+fn without_mail_the_page_says_how_the_first_workspace_opens() {
+    let world = World::new();
+    let page = text(&Visitor::new(&world).get("/dashboard/sign-in"));
+    assert!(page.contains("<code>sidetone sign-in-link</code> makes another"), "{page}");
+    let invited = text(&Visitor::new(&world).get("/dashboard/sign-in?next=%2Fdashboard%2Fjoin%3Ftoken%3Dx"));
+    assert!(invited.contains("You are invited") && !invited.contains("sign-in-link"), "{invited}");
 }
 
 #[test]

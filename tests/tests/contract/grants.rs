@@ -3,7 +3,8 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
 use sidetone_engine::sql;
-use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze, take_back};
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
+use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
 use sidetone_tests::direct_access::wait;
 use sidetone_tests::fakes::carrier::vonage::VonageWire;
 use sidetone_tests::fakes::carrier::{CallEvent, PhoneCall, Public, Wire};
@@ -164,7 +165,7 @@ fn a_number_is_not_taken_from_a_workspace_that_moves() {
     let message = refusal["error"]["message"].as_str().unwrap();
     assert!(message.contains("Another workspace") && message.contains("moves to another host"), "{message}");
     assert_eq!(them.get("/numbers").ok().json[0]["number"], OURS);
-    wait(take_back(&services, &id)).unwrap().unwrap();
+    wait(cancel_export(&services, &id)).unwrap().unwrap();
     bind(us, OURS, &ours).ok();
     assert_eq!(them.get("/numbers").ok().json, json!([]));
 }

@@ -14,7 +14,7 @@ use sidetone_engine::storage::moves::State;
 use sidetone_engine::storage::moves::lock::{self, Expected};
 use sidetone_engine::storage::moves::part::{Head, Kind, Part, Tally};
 use sidetone_engine::storage::moving::TABLES;
-use sidetone_tests::direct_access::wait;
+use sidetone_tests::direct_access::{disarm, wait};
 use sidetone_tests::process::bootstrap_key;
 use sidetone_tests::{Call, World};
 
@@ -78,7 +78,7 @@ impl<'a> Move<'a> {
             "DELETE FROM moves WHERE workspace_id = :workspace",
             workspace = &self.workspace_id
         )]);
-        wait(lock::disarm(&self.world.direct_access(), &self.workspace_id, &[])).unwrap();
+        wait(disarm(&self.world.direct_access(), &self.workspace_id, &[]));
         assert_eq!(self.triggers(), 0);
     }
 }
@@ -181,7 +181,7 @@ fn nothing_is_locked_before_every_trigger_is_there() {
             moving.try_write(guard()).unwrap();
         }
     }
-    wait(lock::disarm(&world.direct_access(), &moving.workspace_id, &["workspaces", "api_keys"])).unwrap();
+    wait(disarm(&world.direct_access(), &moving.workspace_id, &["workspaces", "api_keys"]));
     assert_eq!(moving.triggers(), 6);
     moving.end();
 }
@@ -319,7 +319,7 @@ fn the_operator_hands_a_workspace_over_and_nobody_else_does() {
         stranger.from_elsewhere().get(here.path("/parts")).refused(code);
     }
 
-    // Frozen, it is read; given up, it goes on.
+    // Frozen, it is read; canceled, it goes on.
     let frozen = here.freeze();
     let head = Head::from_line(&frozen["head"].to_string()).expect("the head of the file");
     assert_eq!((head.workspace_id.as_str(), head.key_hashes.is_empty()), (id.as_str(), false));
@@ -328,7 +328,7 @@ fn the_operator_hands_a_workspace_over_and_nobody_else_does() {
     here.refused("/erase", json!({}), "not_released");
     world.logged("is frozen for a move");
     operator.delete(here.path("")).empty();
-    world.logged("was taken back");
+    world.logged("export was canceled");
     world.assistant();
     let before =
         json!({"export_id": frozen["export_id"], "import_id": IMPORT, "moved_to": "https://edge.example"});

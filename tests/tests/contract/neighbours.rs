@@ -1,4 +1,5 @@
 //! What one workspace does is not felt by another: places of job queues, the sweep, turns at the database, memory for bodies.
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use sidetone_engine::base::limits::{
 };
 use sidetone_engine::engine::{Admission, PendingRequest, Room};
 use sidetone_engine::jobs::{ClaimedJob, QueueWorker, Step};
-use sidetone_engine::ports::statement::{Rows, Statement, asker};
+use sidetone_engine::ports::statement::{Rows, Statement, asker, only_removes};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, HttpError, JobQueue};
 use sidetone_engine::sql;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
@@ -376,6 +377,53 @@ fn the_sweep_goes_on_until_nothing_expired_is_left() {
         assert!(sweeps < 5, "{:?}", left(&world));
     }
     assert!(sweeps > 1);
+}
+
+/// A database whose disk can be full.
+struct OnADisk {
+    memory: Memory,
+    is_full: AtomicBool,
+}
+
+impl Database for OnADisk {
+    fn read(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        self.memory.read(batch)
+    }
+
+    fn write(&self, batch: Vec<Statement>) -> BoxFuture<'_, Result<Vec<Rows>, DatabaseError>> {
+        if self.is_full.load(Ordering::SeqCst) && !only_removes(&batch) {
+            return Box::pin(async { Err(DatabaseError::Unavailable("the disk is full".to_owned())) });
+        }
+        self.memory.write(batch)
+    }
+}
+
+/// Merging the words of deleted calls out of the text index takes room, and waits for it. Nothing else does.
+#[test]
+#[cfg_attr(not(test_host = "sandbox"), ignore = "needs the Sandbox")]
+fn on_a_full_disk_the_sweep_goes_on() {
+    let database = Arc::new(OnADisk { memory: memory(), is_full: AtomicBool::new(false) });
+    let world = World::over(database.clone());
+    let sandbox = world.sandbox().unwrap();
+    let keys = expired(&world.workspace_id(), 1_200).swap_remove(0);
+    let words = sql!(
+        "INSERT INTO search_erasures (workspace_id, merging) VALUES (:id, 0)",
+        id = &world.workspace_id()
+    );
+    world.write(vec![keys, words]);
+    sandbox.advance(IDEMPOTENCY_WINDOW_MS);
+    database.is_full.store(true, Ordering::SeqCst);
+    let mut jobs = sandbox.engine().scheduled_jobs("host");
+    let mut incidents = Vec::new();
+    while let Some(report) = block_on(jobs.next()) {
+        incidents.extend(report.incidents);
+    }
+    assert!(incidents.iter().any(|incident| incident.contains("the disk is full")), "{incidents:?}");
+    assert_eq!(left(&world)[0], 0);
+    database.is_full.store(false, Ordering::SeqCst);
+    block_on(sandbox.services().sweep()).unwrap();
+    let rest = sql!("SELECT 1 AS one FROM search_erasures");
+    assert!(block_on(database.read(vec![rest])).unwrap()[0].is_empty());
 }
 
 /// Prints how many rows a second the sweep removes; 13 a second before.

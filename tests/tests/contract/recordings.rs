@@ -56,6 +56,25 @@ fn deleting_a_blob_also_deletes_the_remains_of_an_interrupted_put() {
 }
 
 #[test]
+fn a_file_that_cannot_be_deleted_keeps_no_other() {
+    let folder = Folder::new();
+    let blobs = Files::new(folder.path(), 0);
+    let (workspace, call) = (WorkspaceId::from_stored("ws_1"), CallId::from_stored("call_1"));
+    let key = BlobKey::recording(&workspace, &call, &RecordingId::from_stored("rec_1")).unwrap();
+    for n in [0, 2] {
+        wait(blobs.put(&key.segment(n), Bytes::from_static(b"whole"))).unwrap();
+    }
+    let in_the_way = folder.path().join(key.segment(1).as_str());
+    std::fs::create_dir(&in_the_way).unwrap();
+    let keys = || (0..3).map(|n| key.segment(n)).collect::<Vec<_>>();
+    let failed = wait(blobs.delete_all(keys())).unwrap_err();
+    assert!(failed.0.contains("call_1.rec_1.1.pcm"), "{failed:?}");
+    assert_eq!(files(folder.path()), [""; 0]);
+    std::fs::remove_dir(in_the_way).unwrap();
+    wait(blobs.delete_all(keys())).unwrap();
+}
+
+#[test]
 fn download_a_complete_recording() {
     let world = World::new();
     let file = example::recording(16_000);

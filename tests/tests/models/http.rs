@@ -90,5 +90,6 @@ fn ask(model: &str) -> HttpRequest {
         response_bytes_max: 100_000,
         egress: Egress::Operator,
         party: Party::model("fake"),
+        expected: &[],
     }
 }

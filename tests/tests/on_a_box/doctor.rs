@@ -224,7 +224,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ("settings", "warning", "did you mean SIDETONE_LISTEN?"),
         ("data folder", "problem", "chmod"),
         ("database", "ok", "sound"),
-        ("base URL", "ok", "answers"),
+        ("base URL", "warning", "none runs on this folder"),
         ("clock", "problem", "timedatectl"),
         ("openai", "problem", "SIDETONE_OPENAI_API_KEY"),
         ("deepgram", "problem", "cannot be reached: Connection refused"),

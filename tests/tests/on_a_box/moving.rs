@@ -117,7 +117,7 @@ fn a_workspace_moves_from_box_to_box() {
     assert!(err.contains("default is frozen: it can be read"), "{err}");
     let url = source.url();
     assert!(out.contains(&format!("default still belongs to {url}.")), "{out}");
-    assert!(out.contains(&format!("--take-back --url {url}")), "{out}");
+    assert!(out.contains(&format!("--cancel --url {url}")), "{out}");
     assert_eq!(everything(&mut client), before, "it can be read");
     let desk = json!({"name": "Late", "instructions": "Be kind."});
     let frozen = client.expect(503, "POST", "/assistants", Some(&desk));
@@ -149,7 +149,7 @@ fn a_workspace_moves_from_box_to_box() {
         let line = refused(&source.run(command));
         assert!(line.contains(&format!("has moved to {}.", target.url())), "{line}");
     }
-    let (_, err) = ended(&source.ask(&["export", "--workspace", &id, "--take-back"], &[]), 1);
+    let (_, err) = ended(&source.ask(&["export", "--workspace", &id, "--cancel"], &[]), 1);
     assert!(err.contains("moved") && err.contains(&format!(" at {}.", target.url())), "{err}");
     let erase = ["export", "--workspace", id.as_str(), "--erase"];
     let (_, err) = ended(&source.ask(&erase, &[]), 1);
@@ -208,7 +208,7 @@ fn folders_need_no_keys_and_the_code_comes_by_standard_input() {
 }
 
 #[test]
-fn an_export_can_be_taken_back_and_an_import_dropped() {
+fn an_export_and_an_import_can_be_canceled() {
     let folder = Folder::new();
     let (source, target) = (Host::start(&folder, "source", 1), Host::start(&folder, "target", 2));
     let file = folder.path().join("acme.move");
@@ -218,16 +218,16 @@ fn an_export_can_be_taken_back_and_an_import_dropped() {
     ended(&source.run(&["export", "--workspace", "default", text(&file)]), 0);
     let (line, next) = source.shown();
     assert!(line.ends_with("default  moving (frozen)"), "{line}");
-    assert!(next.as_ref().is_some_and(|next| next.contains("--take-back")), "{next:?}");
+    assert!(next.as_ref().is_some_and(|next| next.contains("--cancel")), "{next:?}");
     ended(&target.run(&["import", text(&file)]), 1);
     let (_, next) = target.shown();
     assert!(next.as_ref().is_some_and(|next| next.contains("--release imp_")), "{next:?}");
     target.server.connect(&source.key()).expect(503, "GET", "/assistants", None);
 
-    let (out, _) = ended(&source.run(&["export", "--workspace", "default", "--take-back"]), 0);
+    let (out, _) = ended(&source.run(&["export", "--workspace", "default", "--cancel"]), 0);
     assert!(out.starts_with("default runs at"), "{out}");
     let (line, next) = source.shown();
-    assert!(line.ends_with("keys  default") && next.is_none(), "{line} {next:?}");
+    assert!(line.contains(" key") && line.ends_with("  default") && next.is_none(), "{line} {next:?}");
     let desk = json!({"name": "Late", "instructions": "Be kind."});
     client.expect(201, "POST", "/assistants", Some(&desk));
 
@@ -241,18 +241,18 @@ fn an_export_can_be_taken_back_and_an_import_dropped() {
     ended(&source.run(&["export", "--workspace", "default", text(&next)]), 0);
     let (_, err) = ended(&target.run(&["import", text(&next)]), 1);
     let id = source.id_of("default");
-    let drops = format!("sidetone import --workspace {id} --drop");
+    let drops = format!("sidetone import --workspace {id} --cancel");
     assert!(err.starts_with("In ") && err.contains("sidetone: ") && err.contains(&drops), "{err}");
-    let (_, err) = ended(&target.run(&["import", text(&next), "--drop"]), 1);
+    let (_, err) = ended(&target.run(&["import", text(&next), "--cancel"]), 1);
     assert!(err.contains("of another file, that of exp_") && err.contains(&drops), "{err}");
-    let (out, _) = ended(&target.run(&["import", "--workspace", &id, "--drop"]), 0);
+    let (out, _) = ended(&target.run(&["import", "--workspace", &id, "--cancel"]), 0);
     assert!(out.contains("is removed"), "{out}");
     target.server.connect(&source.key()).expect(401, "GET", "/assistants", None);
     let arguments = ["import", text(&next), "--from", url.as_str()];
     ended(&process::run(&target.data, &settings, &arguments), 0);
     let there = everything(&mut target.server.connect(&source.key()));
     assert_eq!(there[1].as_array().map(Vec::len), Some(4));
-    ended(&target.run(&["import", text(&next), "--drop"]), 1);
+    ended(&target.run(&["import", text(&next), "--cancel"]), 1);
 }
 
 /// A proxy has given up, or somebody has pressed Ctrl-C: whoever reads the log later finds to which import it was handed over.
@@ -367,7 +367,7 @@ fn what_is_wrong_is_said_in_a_line() {
     let target_url = format!("http://{}", target.address());
     let line = said(&with_wrong, &[&import[..], &["--url", target_url.as_str()]].concat());
     assert_eq!(line, format!("sidetone: SIDETONE_FROM_OPERATOR_KEY is not the operator's key of {url}"));
-    ended(&source.ask(&["export", "--workspace", "default", "--take-back"], &[]), 0);
+    ended(&source.ask(&["export", "--workspace", "default", "--cancel"], &[]), 0);
     fs::write(&file, "something else").unwrap();
     assert!(said(&settings, &export).contains("exists; choose another file"));
     assert!(said(&settings, &["import", text(&file)]).contains("no file that `sidetone export` has made"));
@@ -383,16 +383,16 @@ fn what_is_wrong_is_said_in_a_line() {
     for arguments in [
         &["export", "--workspace", "default"][..],
         &["export", text(&file)],
-        &["export", "--workspace", "default", text(&file), "--take-back"],
-        &["export", "--workspace", "default", "--erase", "--take-back"],
-        &["export", "--workspace", "default", "--take-back", "--yes"],
+        &["export", "--workspace", "default", text(&file), "--cancel"],
+        &["export", "--workspace", "default", "--erase", "--cancel"],
+        &["export", "--workspace", "default", "--cancel", "--yes"],
         &["export", "--workspace", "default", "--release", "imp_1"],
         &["export", "--workspace", "default", "--release", "imp_1", "--to", "https://edge.example.com"],
         &["export", "--workspace", "default", "--to", "https://edge.example.com", "--erase"],
-        &["import", text(&file), "--code", "--drop"],
-        &["import", "--drop"],
+        &["import", text(&file), "--code", "--cancel"],
+        &["import", "--cancel"],
         &["import", "--workspace", "default"],
-        &["import", text(&file), "--workspace", "default", "--drop"],
+        &["import", text(&file), "--workspace", "default", "--cancel"],
         &["import", text(&file), "--from", "https://box.example.com", "--code"],
     ] {
         let (_, err) = ended(&process::run(&nowhere, &[], arguments), 2);

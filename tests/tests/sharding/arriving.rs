@@ -12,10 +12,11 @@ use sidetone_engine::services::Services;
 use sidetone_engine::sql;
 use sidetone_engine::storage::fault::Fault;
 use sidetone_engine::storage::moves::arrive::{Begun, begin};
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
+use sidetone_engine::storage::moves::cancel_import::{Canceling, cancel_import};
 use sidetone_engine::storage::moves::code::Code;
 use sidetone_engine::storage::moves::erase::{Erasing, erase};
-use sidetone_engine::storage::moves::freeze::{close, take_back};
-use sidetone_engine::storage::moves::give_up::{GivingUp, give_up};
+use sidetone_engine::storage::moves::freeze::close;
 use sidetone_engine::storage::moves::import::{Status, status};
 use sidetone_engine::storage::moves::open::{Opened, open};
 use sidetone_engine::storage::moves::part::{Chain, Head, Part, Tally};
@@ -141,13 +142,13 @@ impl Target {
         panic!("opening does not end");
     }
 
-    pub fn give_up(&self, id: &WorkspaceId) -> Result<(), Error> {
+    pub fn cancel(&self, id: &WorkspaceId) -> Result<(), Error> {
         for _ in 0..1_000 {
-            if let GivingUp::Gone(_) = refusal(block_on(give_up(&self.services, id)))? {
+            if let Canceling::Gone(_) = refusal(block_on(cancel_import(&self.services, id)))? {
                 return Ok(());
             }
         }
-        panic!("giving up does not end");
+        panic!("canceling does not end");
     }
 
     pub fn status(&self, id: &WorkspaceId) -> Result<Status, Error> {
@@ -241,7 +242,7 @@ fn a_workspace_arrives_and_is_as_it_was() {
         assert_eq!(to.open(&id, &wrong).unwrap(), Vec::<String>::new());
         assert_eq!(to.open(&id, &wrong).unwrap(), Vec::<String>::new(), "a repetition is answered");
     }
-    assert_eq!(reason(to.give_up(&id)), "handed_over");
+    assert_eq!(reason(to.cancel(&id)), "handed_over");
     assert_eq!((to.triggers(), to.status(&id).unwrap().state), (0, State::Running));
     let after = everything(&there);
     // When its key was used last is noted where it runs.
@@ -309,7 +310,7 @@ fn what_signed_at_the_source_signs_at_the_target() {
 }
 
 #[test]
-fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
+fn an_import_that_is_canceled_leaves_nothing_and_can_begin_again() {
     let from = Cluster::new(1);
     let (tenant, id, services) = source(&from);
     let file = File::of(&services, &id);
@@ -318,7 +319,7 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
     let beside = rows(&to.cluster.shards, &WorkspaceId::from_stored(&*neighbours));
     let keys: Vec<_> = blobs(file.contents()).into_iter().map(|(head, _)| key_of(&id, head)).collect();
     assert!(!keys.is_empty());
-    to.give_up(&id).unwrap();
+    to.cancel(&id).unwrap();
     for received in [0, 1, file.parts.len() / 2, file.parts.len()] {
         to.begin(&file.head).unwrap();
         for (n, part) in (1..).zip(&file.parts[..received]) {
@@ -328,8 +329,8 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
             to.verify(&id).unwrap();
         }
         assert_eq!(
-            block_on(give_up(&to.services, &id)).unwrap(),
-            GivingUp::Rows,
+            block_on(cancel_import(&to.services, &id)).unwrap(),
+            Canceling::Rows,
             "it takes several requests"
         );
         for refused in [
@@ -337,10 +338,10 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
             reason(to.receive(&id, 1, &file.parts[0])),
             reason(block_on(verify(&to.services, &id)).map_err(error_of)),
         ] {
-            assert_eq!(refused, "dropping");
+            assert_eq!(refused, "canceling");
         }
         for _ in 0..2 {
-            to.give_up(&id).unwrap();
+            to.cancel(&id).unwrap();
         }
         let left = to.left(&id);
         assert!(left.keys().all(|table| ["search_erasures", "workspaces"].contains(table)), "{left:?}");
@@ -352,7 +353,7 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
         // It has moved nowhere: nobody is told so.
         for refused in [
             block_on(close(&to.services, &id)).unwrap().unwrap_err(),
-            block_on(take_back(&to.services, &id)).unwrap().unwrap_err(),
+            block_on(cancel_export(&to.services, &id)).unwrap().unwrap_err(),
             block_on(erase(&to.services, &id)).unwrap().unwrap_err(),
         ] {
             assert_eq!(refused, Refusal::NothingHere);
@@ -365,7 +366,7 @@ fn an_import_that_is_given_up_leaves_nothing_and_can_begin_again() {
     // And back again, over what was left there.
     while let Erasing::Rows(_) = block_on(erase(&services, &id)).unwrap().unwrap() {}
     // From there, it has moved.
-    assert_eq!(block_on(take_back(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
+    assert_eq!(block_on(cancel_export(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
     to.cluster.run_jobs();
     let services_there = there.direct_access();
     frozen(&to.cluster, &there, &id);
@@ -407,15 +408,15 @@ fn what_comes_late_changes_nothing_of_a_workspace_that_runs() {
         assert_eq!(row(), "running 0 {}", "{before:?}");
         set_state(&to.services, &id, (before.state.as_str(), before.progress.as_str(), 2));
     };
-    let drop_it = || reason(block_on(give_up(&to.services, &id)).map_err(error_of));
+    let cancel = || reason(block_on(cancel_import(&to.services, &id)).map_err(error_of));
     for (n, part) in (1..).zip(&file.parts) {
-        late(&drop_it, "handed_over");
+        late(&cancel, "handed_over");
         late(&|| reason(to.receive(&id, n, part)), "complete");
         to.receive(&id, n, part).unwrap();
     }
     late(&|| block_on(verify(&to.services, &id)).unwrap().state.as_str().to_owned(), "running");
     let import_id = to.verify(&id).unwrap();
-    late(&drop_it, "handed_over");
+    late(&cancel, "handed_over");
     let left = to.left(&id);
 
     // And as it is, with the code.
@@ -424,7 +425,7 @@ fn what_comes_late_changes_nothing_of_a_workspace_that_runs() {
     let open_it =
         move || while block_on(open(&theirs.0, &theirs.1, &code)).unwrap().status.state != State::Running {};
     to.cluster.shards.before_write(1, Box::new(open_it));
-    assert_eq!(drop_it(), "handed_over");
+    assert_eq!(cancel(), "handed_over");
     assert_eq!((row().as_str(), to.triggers()), ("running 0 {}", 0));
     assert_eq!(to.left(&id)["assistants"], left["assistants"]);
     to.tenant(&tenant).get("/assistants").ok();
@@ -624,8 +625,8 @@ fn the_operator_moves_a_workspace_over_http() {
     assert_eq!(invited.map(|one| &one["actor"]).collect::<Vec<_>>(), ["operator"]);
     assert_eq!(operator.get(&path).ok()["state"], "running");
     to.tenant(&tenant).get("/assistants").ok();
-    let dropped = operator.delete(&path).refused("move_refused");
-    assert_eq!(dropped["error"]["details"]["reason"], "handed_over");
+    let canceled = operator.delete(&path).refused("move_refused");
+    assert_eq!(canceled["error"]["details"]["reason"], "handed_over");
     let log = to.neighbour.log();
     for note in [format!("{id} arrives ("), format!("{id} has arrived ("), format!("{id} runs here (")] {
         assert_eq!(log.matches(&note).count(), 1, "{note}: {log}");
@@ -657,7 +658,7 @@ fn the_blobs_that_arrive_are_the_ones_of_the_source() {
     let differs = to.verify(&id).unwrap_err();
     assert_eq!(differs.details.unwrap()["what"], key_of(&id, lost).as_str());
     // So is a row that is not as it was.
-    to.give_up(&id).unwrap();
+    to.cancel(&id).unwrap();
     to.receive_all(&file).unwrap();
     let table = Table::named("assistants").unwrap();
     let page = block_on(ALL.read(to.cluster.shards.at(0), table, &id, &[])).unwrap();

@@ -100,7 +100,7 @@ fn a_workspace_that_arrives_has_one_database_and_its_numbers_are_claimed_before_
     let import_id = to.until("/verify", &json!({}), "arrived")["import_id"].as_str().unwrap().to_owned();
     assert_eq!(to.bind(&neighbour, &number), 409, "it is claimed");
 
-    // Given up, it is anybody's.
+    // Canceled, it is anybody's.
     while to.ask(Method::DELETE, &to.path, None).0 != 204 {}
     assert_eq!(to.bind(&neighbour, &number), 200);
     let (status, told) = to.begin(&file);

@@ -1,4 +1,4 @@
-//! A workspace moves to another database of its service, while requests arrive, whatever write is lost, and whoever gives up.
+//! A workspace moves to another database of its service, while requests arrive, whatever write is lost, and whoever cancels.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -171,8 +171,8 @@ impl Service {
         send(isolate, &self.operator, Method::POST, &Self::path(id), Some(body))
     }
 
-    /// One step of giving up.
-    fn give_up(&self, isolate: &Sandbox, id: &WorkspaceId) -> Reply {
+    /// One step of canceling.
+    fn cancel(&self, isolate: &Sandbox, id: &WorkspaceId) -> Reply {
         send(isolate, &self.operator, Method::DELETE, &Self::path(id), None)
     }
 
@@ -562,7 +562,7 @@ fn whatever_write_is_lost_the_same_request_again_ends_the_move() {
 }
 
 #[test]
-fn whatever_write_is_lost_a_move_can_be_given_up() {
+fn whatever_write_is_lost_a_move_can_be_canceled() {
     let writes = with_each_write_cut_off(
         |service, tenant| {
             let (isolate, home) = (service.isolate(), tenant.home);
@@ -573,7 +573,7 @@ fn whatever_write_is_lost_a_move_can_be_given_up() {
                     break;
                 }
             }
-            let told = service.until_at(|| service.give_up(isolate, &tenant.id));
+            let told = service.until_at(|| service.cancel(isolate, &tenant.id));
             assert_eq!(told["database"], NAMES[home]);
         },
         |service, tenant| {
@@ -589,7 +589,7 @@ fn whatever_write_is_lost_a_move_can_be_given_up() {
 }
 
 #[test]
-fn a_move_can_be_given_up_after_each_step_until_it_is_decided() {
+fn a_move_can_be_canceled_after_each_step_until_it_is_decided() {
     let service = Service::new();
     let tenant = service.tenant();
     let isolate = service.isolate();
@@ -601,22 +601,22 @@ fn a_move_can_be_given_up_after_each_step_until_it_is_decided() {
             last = service.step(isolate, &tenant.id, to).json;
             assert_ne!(last["state"], "at");
         }
-        let given_up = service.give_up(isolate, &tenant.id);
+        let canceled = service.cancel(isolate, &tenant.id);
         if last["state"] == "settling" {
-            assert_eq!(given_up["error"]["details"]["reason"], "decided", "{:?}", given_up.json);
+            assert_eq!(canceled["error"]["details"]["reason"], "decided", "{:?}", canceled.json);
             service.moved(&tenant.id, to);
             assert_eq!(tenant.reads(isolate), before);
             assert!(steps > 6, "{steps}");
             return;
         }
-        assert_eq!(given_up.status, 200, "{:?}", given_up.json);
+        assert_eq!(canceled.status, 200, "{:?}", canceled.json);
         let on_the_way = service.step(isolate, &tenant.id, to);
-        if given_up["state"] == "settling" {
-            assert_eq!(on_the_way["error"]["details"]["reason"], "taken_back", "{:?}", on_the_way.json);
+        if canceled["state"] == "settling" {
+            assert_eq!(on_the_way["error"]["details"]["reason"], "canceled", "{:?}", on_the_way.json);
         }
-        service.until_at(|| service.give_up(isolate, &tenant.id));
+        service.until_at(|| service.cancel(isolate, &tenant.id));
         service.is_only_at(&tenant.id, from);
-        assert_eq!(tenant.reads(isolate), before, "given up after {steps}");
+        assert_eq!(tenant.reads(isolate), before, "canceled after {steps}");
     }
     panic!("it is never decided");
 }
@@ -624,8 +624,8 @@ fn a_move_can_be_given_up_after_each_step_until_it_is_decided() {
 /// Gives a move up, if there is one, and begins another attempt, which freezes the workspace and has copied nothing yet.
 fn gives_up_and_begins_again(services: &Services, id: &WorkspaceId, to: usize) {
     let step = |wish| block_on(shards::step(services, id, wish)).unwrap().unwrap().stage;
-    let given_up = (0..STEPS_MAX).find(|_| step(Wish::Stay) == Stage::At);
-    assert!(given_up.is_some());
+    let canceled = (0..STEPS_MAX).find(|_| step(Wish::Cancel) == Stage::At);
+    assert!(canceled.is_some());
     let again = Wish::To { database: NAMES[to], without_late_prices: true };
     let frozen = (0..STEPS_MAX).find(|_| step(again) == Stage::Copying);
     assert!(frozen.is_some());
@@ -660,7 +660,7 @@ fn a_decision_that_comes_late_is_none() {
     assert_eq!(tenant.reads(isolate), before);
 }
 
-/// One who has read the directory before that, and the move's row in the database only afterwards, gives nothing up.
+/// One who has read the directory before that, and the move's row in the database only afterwards, cancels nothing.
 #[test]
 fn what_is_read_late_does_not_undo_the_move_that_has_begun_since() {
     // Before there is a move, and in the middle of one.
@@ -724,7 +724,7 @@ fn what_the_new_database_would_refuse_is_told_before_anything_is_closed() {
 
 /// A request of a move that is over closes the workspace, and another one begins to fill a database.
 #[test]
-fn what_comes_after_a_move_is_over_is_told_and_given_up_by_itself() {
+fn what_comes_after_a_move_is_over_is_told_and_canceled_by_itself() {
     let service = Service::new();
     let tenant = service.tenant();
     let (isolate, home) = (service.isolate(), service.home(&tenant.id));
@@ -810,7 +810,7 @@ fn what_is_left_behind_is_not_erased_unless_it_has_arrived() {
     let decided = (0..STEPS_MAX).find(|_| service.step(isolate, &tenant.id, to)["state"] == "settling");
     assert!(decided.is_some());
     let lost = sql!(
-        "UPDATE moves SET state = 'dropping' WHERE workspace_id = :workspace_id",
+        "UPDATE moves SET state = 'canceling' WHERE workspace_id = :workspace_id",
         workspace_id = &tenant.id
     );
     block_on(service.shards[to].write(vec![lost])).unwrap();
@@ -880,7 +880,7 @@ fn what_cannot_move_is_refused_and_both_kinds_of_moves_exclude_each_other() {
         reason(service.step(isolate, &tenant.id, (home + 2) % 3)).as_deref(),
         Some("between_databases")
     );
-    service.until_at(|| service.give_up(isolate, &tenant.id));
+    service.until_at(|| service.cancel(isolate, &tenant.id));
 
     let account = sql!(
         "INSERT INTO accounts (id, issuer, subject, email, created_at)
@@ -910,7 +910,7 @@ fn what_cannot_move_is_refused_and_both_kinds_of_moves_exclude_each_other() {
     }
     write(vec![sql!("DELETE FROM memberships")]);
     assert_eq!(service.step(isolate, &tenant.id, to)["state"], "copying");
-    service.until_at(|| service.give_up(isolate, &tenant.id));
+    service.until_at(|| service.cancel(isolate, &tenant.id));
 
     let alone = Sandbox::with_settings(&[("SIDETONE_OPERATOR_KEY", service.operator.as_str())]);
     let alone = send(&alone, &service.operator, Method::POST, &path, Some(json!({"database": "DB"})));

@@ -1,4 +1,4 @@
-//! The source of a move, until it is handed over: what is under way ends, nothing else begins, and all of it can be taken back.
+//! The source of a move, until it is handed over: what is under way ends, nothing else begins, and all of it can be canceled.
 use std::sync::Arc;
 
 use serde_json::json;
@@ -8,11 +8,13 @@ use sidetone_engine::ports::Database as _;
 use sidetone_engine::ports::statement::Statement;
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
-use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze, take_back};
-use sidetone_engine::storage::moves::{Refusal, State, What, lock};
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
+use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
+use sidetone_engine::storage::moves::{Refusal, State, What};
 use sidetone_engine::storage::moving::SCHEMA;
 use sidetone_tests::World;
 use sidetone_tests::counted::Counted;
+use sidetone_tests::direct_access::disarm;
 
 use crate::cluster::Cluster;
 use crate::schema::{ask, texts};
@@ -38,7 +40,7 @@ fn jobs_away(cluster: &Cluster, id: &WorkspaceId) -> Vec<String> {
 }
 
 #[test]
-fn a_conversation_goes_on_to_its_end_and_a_run_waits_until_it_is_taken_back() {
+fn a_conversation_goes_on_to_its_end_and_a_run_waits_until_the_export_is_canceled() {
     let cluster = Cluster::new(1);
     let (tenant, id, services) = workspace(&cluster);
     let assistant = tenant.assistant();
@@ -72,7 +74,7 @@ fn a_conversation_goes_on_to_its_end_and_a_run_waits_until_it_is_taken_back() {
     assert_eq!(waits(&services, &id), None, "it stays frozen");
 
     for _ in 0..2 {
-        block_on(take_back(&services, &id)).unwrap().unwrap();
+        block_on(cancel_export(&services, &id)).unwrap().unwrap();
     }
     assert!(jobs_away(&cluster, &id).is_empty());
     assert!(
@@ -116,7 +118,7 @@ fn a_receiver_that_hangs_is_waited_for_a_minute() {
     assert_eq!(waits(&services, &id), None);
     assert_eq!(jobs_away(&cluster, &id), [webhook.as_str()]);
     // Its events are sent again.
-    block_on(take_back(&services, &id)).unwrap().unwrap();
+    block_on(cancel_export(&services, &id)).unwrap().unwrap();
     let jobs = "SELECT subject_id AS text FROM jobs WHERE workspace_id = ?1 AND lease IS NULL";
     assert_eq!(texts(&ask(cluster.shards.at(0), jobs, &[&id])), [webhook.as_str()]);
 }
@@ -139,7 +141,7 @@ fn a_run_that_was_claimed_as_the_workspace_closed_is_queued_again() {
     assert_eq!(waits(&services, &id), None);
     assert_eq!(jobs_away(&cluster, &id), [run.id.as_str()]);
     assert_eq!(tenant.get(format!("/simulations/runs/{}", run.id)).ok()["status"], "queued");
-    block_on(take_back(&services, &id)).unwrap().unwrap();
+    block_on(cancel_export(&services, &id)).unwrap().unwrap();
     assert_eq!(tenant.settle(&run.id)["status"], "completed");
 }
 
@@ -182,16 +184,15 @@ fn a_step_that_was_begun_is_completed_by_its_repetition() {
     let cluster = Cluster::new(1);
     let (tenant, id, services) = workspace(&cluster);
     block_on(close(&services, &id)).unwrap().unwrap();
-    block_on(lock::disarm(&services, &id, &["calls"])).unwrap();
+    block_on(disarm(&services, &id, &["calls"]));
     assert_eq!(waits(&services, &id), None, "triggers that are missing are made first");
     tenant
         .post("/assistants", json!({"name": "New", "instructions": "Be kind."}))
         .refused("workspace_moving");
-    let taken_back =
-        sql!("UPDATE moves SET state = 'taken_back', lock = 0 WHERE workspace_id = :id", id = &id);
-    tenant.write(vec![taken_back]);
-    assert_eq!(block_on(close(&services, &id)).unwrap().unwrap_err(), Refusal::TakenBack);
-    block_on(take_back(&services, &id)).unwrap().unwrap();
+    let canceled = sql!("UPDATE moves SET state = 'canceled', lock = 0 WHERE workspace_id = :id", id = &id);
+    tenant.write(vec![canceled]);
+    assert_eq!(block_on(close(&services, &id)).unwrap().unwrap_err(), Refusal::Canceled);
+    block_on(cancel_export(&services, &id)).unwrap().unwrap();
     block_on(close(&services, &id)).unwrap().unwrap();
 }
 
@@ -202,7 +203,7 @@ fn what_cannot_be_is_refused() {
     let unknown = WorkspaceId::from_stored("ws_01kas3v8hq4x7m2n5p6r9t0w1z");
     assert_eq!(block_on(close(&services, &unknown)).unwrap().unwrap_err(), Refusal::NoWorkspace);
     assert_eq!(block_on(freeze(&services, &id, false)).unwrap().unwrap_err(), Refusal::NotClosing);
-    block_on(take_back(&services, &id)).unwrap().unwrap();
+    block_on(cancel_export(&services, &id)).unwrap().unwrap();
     // So many at once.
     for _ in 0..4 {
         let (_, other, _) = workspace(&cluster);
@@ -215,11 +216,11 @@ fn what_cannot_be_is_refused() {
         ("released", Refusal::Moved),
         ("erasing", Refusal::Moved),
         ("opening", Refusal::Arriving),
-        ("dropping", Refusal::Arriving),
+        ("canceling", Refusal::Arriving),
         ("arriving", Refusal::Arriving),
     ] {
         tenant.write(vec![sql!("UPDATE moves SET state = :state, lock = 2", state = state)]);
-        assert_eq!(block_on(take_back(&services, &id)).unwrap().unwrap_err(), refusal, "{state}");
+        assert_eq!(block_on(cancel_export(&services, &id)).unwrap().unwrap_err(), refusal, "{state}");
         assert_eq!(
             block_on(freeze(&services, &id, false)).unwrap().unwrap_err(),
             Refusal::NotClosing,

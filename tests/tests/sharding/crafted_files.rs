@@ -187,7 +187,7 @@ fn texts_that_nothing_follows_may_name_what_others_have() {
     assert!(changed >= 6, "{changed}");
     file.parts.pop();
     let file = file.with_end();
-    crafted.to.give_up(&crafted.id).unwrap();
+    crafted.to.cancel(&crafted.id).unwrap();
     crafted.to.receive_all(&file).unwrap();
     crafted.to.verify(&crafted.id).unwrap();
 }
@@ -283,12 +283,12 @@ fn a_file_has_what_its_head_names_and_no_more_than_a_workspace_can_have() {
         let mut file = crafted.file.clone();
         change(&mut file.head);
         file.parts.pop();
-        to.give_up(id).unwrap();
+        to.cancel(id).unwrap();
         let refused = to.receive_all(&file.with_end()).unwrap_err();
         assert!(refused.message.contains("its head names other"), "{n}: {}", refused.message);
     }
 
-    to.give_up(id).unwrap();
+    to.cancel(id).unwrap();
     to.begin(&crafted.file.head).unwrap();
     let row = |n: usize| {
         let run = format!("run_{n:026}");
@@ -306,7 +306,7 @@ fn a_file_has_what_its_head_names_and_no_more_than_a_workspace_can_have() {
     let (n, error) = refused.unwrap();
     assert_eq!(n, 10_500 / 200, "{}", error.message);
     assert!(error.message.contains("rows of jobs_away"), "{}", error.message);
-    to.give_up(id).unwrap();
+    to.cancel(id).unwrap();
     to.receive_all(&crafted.file).unwrap();
     to.verify(id).unwrap();
 }
@@ -354,7 +354,7 @@ fn a_blob_without_a_row_does_not_arrive() {
     file.parts =
         file.contents().iter().filter(|part| !matches!(part.head.kind, Kind::Blobs(_))).cloned().collect();
     let file = file.with_end();
-    crafted.to.give_up(&crafted.id).unwrap();
+    crafted.to.cancel(&crafted.id).unwrap();
     crafted.to.receive_all(&file).unwrap();
     assert_eq!(reason(crafted.to.verify(&crafted.id)), "differs");
 }
@@ -445,7 +445,7 @@ fn nothing_is_signed_as_what_somebody_else_has_deleted() {
     there.delete(format!("/tools/{tool}")).empty();
 }
 
-/// The workspace is the longest overdue in each round.
+/// The workspace is tried in each round.
 #[test]
 fn retention_that_fails_in_one_workspace_goes_on_in_the_others() {
     let cluster = Cluster::new(1);
@@ -587,6 +587,6 @@ fn the_keys_of_a_workspace_that_moved_away_stay_until_they_come_back() {
     }
     tenant.get("/assistants").refused("workspace_moving");
     assert_eq!(reason(home.receive(&id, crafted.parts.len(), crafted.parts.last().unwrap())), "wrong_part");
-    home.give_up(&id).unwrap();
+    home.cancel(&id).unwrap();
     tenant.get("/assistants").refused("workspace_moved");
 }

@@ -147,7 +147,7 @@ impl Hosts {
 
     /// What is under way comes to its end. Then the two clocks are a second apart.
     pub fn calm_down(&self, at: usize) {
-        export_and_take_back(self.desk(at), &self.id);
+        export_and_cancel(self.desk(at), &self.id);
         let now_ms = self.hosts.iter().map(Host::now_ms).max().unwrap();
         for (host, second) in self.hosts.iter().zip([0, 1_000]) {
             host.target.cluster.sandbox().advance(now_ms + second - host.now_ms());
@@ -203,11 +203,11 @@ pub fn run_export(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<Stri
     wait(export::export(desk, &wish, &mut |_: &str| ()))
 }
 
-/// An export that is given up. What was under way has come to its end for it.
-pub fn export_and_take_back(desk: &dyn Desk, id: &WorkspaceId) {
+/// An export that is canceled. What was under way has come to its end for it.
+pub fn export_and_cancel(desk: &dyn Desk, id: &WorkspaceId) {
     let folder = tempfile::tempdir().unwrap();
     run_export(desk, id, &folder.path().join("unused.move")).unwrap();
-    wait(export::take_back(desk, id)).unwrap();
+    wait(export::cancel(desk, id)).unwrap();
 }
 
 /// `sidetone import FILE --from …`

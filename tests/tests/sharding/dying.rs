@@ -7,9 +7,7 @@ use serde_json::json;
 use sidetone_tests::World;
 use sidetone_tests::process::bootstrap_key;
 
-use crate::desks::{
-    Dying, Hosts, Operator, assert_same, export_and_take_back, has_lived, move_over, run_erase,
-};
+use crate::desks::{Dying, Hosts, Operator, assert_same, export_and_cancel, has_lived, move_over, run_erase};
 use crate::lost_writes::Failing;
 use crate::once::runs;
 
@@ -102,7 +100,7 @@ fn moves_whatever_write_is_lost(at_source: bool) -> u32 {
                 Operator::of(&target, &keys[1], "https://target.example"),
             ];
             // Nothing is waited for any more.
-            export_and_take_back(&desks[0], &id);
+            export_and_cancel(&desks[0], &id);
             // A workspace whose triggers are not all there yet may still begin a run: this one waits until it has moved.
             desks[0].jobs_run.set(false);
             let before = shown(&tenant, &call);

@@ -52,7 +52,7 @@ fn freeze(services: &Services, id: &WorkspaceId) {
 }
 
 /// Whatever holds a job's lease has lost it.
-fn take_back(world: &World, id: &WorkspaceId) {
+fn cancel(world: &World, id: &WorkspaceId) {
     world.write(vec![
         set_lock(id, 0),
         sql!(
@@ -130,8 +130,8 @@ fn a_frozen_workspace_stays_as_it_is_and_holds_nobody_up() {
         assert!(before > 0, "{table}: nothing was to be deleted");
     }
 
-    // Given up, it goes on.
-    take_back(&tenant, &id);
+    // Canceled, it goes on.
+    cancel(&tenant, &id);
     assert!(cluster.run_jobs() > 0);
     tenant.from_elsewhere().assistant();
     while block_on(services.sweep()).unwrap().more {}
@@ -166,7 +166,7 @@ fn a_request_that_read_before_the_lock_writes_nothing() {
     tenant.patch(&path, json!({"name": "Reception"})).refused("workspace_moving");
     assert_eq!(then.lock().unwrap().take(), Some(rows(&cluster.shards, &id)));
     assert_eq!(tenant.get(&path).ok()["name"], "Front desk");
-    take_back(&tenant, &id);
+    cancel(&tenant, &id);
     assert_eq!(tenant.patch(&path, json!({"name": "Reception"})).ok()["revision"], 2);
 }
 
@@ -184,7 +184,7 @@ fn a_run_that_was_under_way_at_the_lock_writes_nothing_and_ends_when_it_is_lifte
         let then = freeze_before_write(&cluster, &tenant, &id, nth);
         cluster.run_jobs();
         assert_eq!(then.lock().unwrap().take(), Some(rows(&cluster.shards, &id)), "write {nth}");
-        take_back(&tenant, &id);
+        cancel(&tenant, &id);
         assert!(cluster.run_jobs() > 0, "write {nth}");
         let run = tenant.get(&path).ok();
         assert_eq!(run["status"], "completed", "write {nth}: {run:?}");

@@ -13,8 +13,9 @@ use sidetone_engine::ports::statement::Value;
 use sidetone_engine::ports::{BlobKey, ByteRange};
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
 use sidetone_engine::storage::moves::erase::{Erasing, erase};
-use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze, take_back};
+use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
 use sidetone_engine::storage::moves::head::head;
 use sidetone_engine::storage::moves::part::{BlobHead, Head, Part, Tally};
 use sidetone_engine::storage::moves::parts::next_part;
@@ -258,7 +259,7 @@ fn a_workspace_is_handed_over_once() {
     assert_eq!(try_hand_over(&services, &id, IMPORT, None).unwrap_err(), Refusal::SchemaChanged);
     schema(&ours);
     tenant.get("/assistants").ok();
-    // A file of an export that was taken back.
+    // A file of an export that was canceled.
     let before = Receiver { export_id: EARLIER, import_id: IMPORT, base_url: HOST, instead_of: None };
     assert_eq!(block_on(release(&services, &id, before)).unwrap().unwrap_err(), Refusal::OtherExport);
 
@@ -267,7 +268,7 @@ fn a_workspace_is_handed_over_once() {
     let again = hand_over(&services, &id, IMPORT, None);
     assert_eq!((again.outcome, again.code.to_text()), (Outcome::Again, released.code.to_text()));
     assert_eq!(block_on(release(&services, &id, before)).unwrap().unwrap_err(), Refusal::OtherExport);
-    assert_eq!(block_on(take_back(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
+    assert_eq!(block_on(cancel_export(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
     for instead_of in [None, Some(ANOTHER)] {
         let refused = try_hand_over(&services, &id, ANOTHER, instead_of).unwrap_err();
         assert_eq!(refused, Refusal::ReleasedElsewhere);

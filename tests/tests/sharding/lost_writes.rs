@@ -8,8 +8,9 @@ use sidetone_engine::ports::statement::{Rows, Statement};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
 use sidetone_engine::storage::moves::erase::{Erasing, erase};
-use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze, take_back};
+use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
 use sidetone_engine::storage::moves::release::{Receiver, Released, release};
 use sidetone_engine::storage::moves::{Move, Refusal, State, Step};
 use sidetone_engine::storage::moving::TABLES;
@@ -148,10 +149,10 @@ fn a_workspace_is_handed_over_and_erased_whatever_write_is_lost() {
 }
 
 #[test]
-fn a_workspace_is_taken_back_whatever_write_is_lost() {
+fn an_export_is_canceled_whatever_write_is_lost() {
     let act = |services: &Services, id: &WorkspaceId| {
         until_frozen(services, id);
-        again(|| block_on(take_back(services, id)));
+        again(|| block_on(cancel_export(services, id)));
     };
     let check = |world: &World, database: &Memory| {
         assert_eq!(triggers(database), 0);
@@ -187,11 +188,11 @@ fn of_two_who_decide_at_once_the_first_one_does() {
     let (services, id) = frozen_and(&cluster, |services, id| {
         hand_over(services, id, IMPORT).unwrap().unwrap();
     });
-    assert_eq!(block_on(take_back(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
+    assert_eq!(block_on(cancel_export(&services, &id)).unwrap().unwrap_err(), Refusal::Moved);
     hand_over(&services, &id, IMPORT).unwrap().unwrap();
 
     let (services, id) = frozen_and(&cluster, |services, id| {
-        block_on(take_back(services, id)).unwrap().unwrap();
+        block_on(cancel_export(services, id)).unwrap().unwrap();
     });
     assert_eq!(hand_over(&services, &id, IMPORT).unwrap().unwrap_err(), Refusal::NotFrozen);
 
@@ -205,35 +206,35 @@ fn of_two_who_decide_at_once_the_first_one_does() {
     hand_over(&services, &id, IMPORT).unwrap().unwrap();
 }
 
-/// Taking back has lifted the lock, and the row of the move is there until the triggers are dropped: whoever has read before that it
+/// Canceling has lifted the lock, and the row of the move is there until the triggers are dropped: whoever has read before that it
 /// is frozen hands nothing over, and erases nothing.
 #[test]
-fn what_was_just_taken_back_is_not_handed_over() {
-    let taken_back = |services: &Services, id: &WorkspaceId| {
-        let row = sql!("UPDATE moves SET state = 'taken_back', lock = 0 WHERE workspace_id = :id", id = id);
+fn what_was_just_canceled_is_not_handed_over() {
+    let canceled = |services: &Services, id: &WorkspaceId| {
+        let row = sql!("UPDATE moves SET state = 'canceled', lock = 0 WHERE workspace_id = :id", id = id);
         block_on(services.ports().database.write(vec![row])).unwrap();
     };
     let cluster = Cluster::new(1);
-    let (services, id) = frozen_and(&cluster, taken_back);
+    let (services, id) = frozen_and(&cluster, canceled);
     assert_eq!(hand_over(&services, &id, IMPORT).unwrap().unwrap_err(), Refusal::NotFrozen);
-    assert_eq!(block_on(Move::of(&services, &id)).unwrap().unwrap().state, State::TakenBack);
+    assert_eq!(block_on(Move::of(&services, &id)).unwrap().unwrap().state, State::Canceled);
     // It runs here.
     let keys = "SELECT id AS text FROM api_keys WHERE workspace_id = ?1 AND revoked_at IS NULL";
     assert!(!texts(&ask(cluster.shards.at(0), keys, &[&id])).is_empty());
-    block_on(take_back(&services, &id)).unwrap().unwrap();
+    block_on(cancel_export(&services, &id)).unwrap().unwrap();
     assert_eq!(triggers(cluster.shards.at(0)), 0);
 }
 
-/// Whoever gives up once more, because an answer was lost, may be overtaken by the next export.
+/// Whoever cancels once more, because an answer was lost, may be overtaken by the next export.
 #[test]
-fn a_late_repetition_of_taking_back_leaves_the_next_export_frozen() {
+fn a_late_repetition_of_canceling_leaves_the_next_export_frozen() {
     let cluster = Cluster::new(1);
     let (tenant, id) = cluster.workspace(0);
     tenant.assistant();
     let (services, id) = (tenant.direct_access(), WorkspaceId::from_stored(id));
     let theirs = (services.clone(), id.clone());
     cluster.shards.before_write(1, Box::new(move || until_frozen(&theirs.0, &theirs.1)));
-    assert!(!block_on(take_back(&services, &id)).unwrap().unwrap(), "it was not moving");
+    assert!(!block_on(cancel_export(&services, &id)).unwrap().unwrap(), "it was not moving");
     assert_eq!(triggers(cluster.shards.at(0)), TABLES.len() * 3);
     assert_eq!(block_on(Move::of(&services, &id)).unwrap().unwrap().state, State::Frozen);
 }

@@ -4,9 +4,10 @@ use sidetone::sandbox::block_on;
 use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
+use sidetone_engine::storage::moves::cancel_export::cancel_export;
 use sidetone_engine::storage::moves::code::Code;
 use sidetone_engine::storage::moves::erase::erase;
-use sidetone_engine::storage::moves::freeze::{close, freeze, take_back};
+use sidetone_engine::storage::moves::freeze::{close, freeze};
 use sidetone_engine::storage::moves::release::{Receiver, release};
 use sidetone_engine::storage::moves::{Move, State};
 use sidetone_tests::World;
@@ -19,7 +20,7 @@ use crate::cluster::Cluster;
 enum Asked {
     Close,
     Freeze,
-    TakeBack,
+    Cancel,
     /// To the import of a target, if it has told its id.
     Release(usize),
     Erase,
@@ -29,7 +30,7 @@ enum Asked {
     Verify(usize),
     /// With every code that there is.
     Open(usize),
-    GiveUp(usize),
+    CancelImport(usize),
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -37,14 +38,14 @@ fn asked() -> impl Strategy<Value = Asked> {
     prop_oneof![
         1 => Just(Asked::Close),
         3 => Just(Asked::Freeze),
-        1 => Just(Asked::TakeBack),
+        1 => Just(Asked::Cancel),
         2 => target.clone().prop_map(Asked::Release),
         1 => Just(Asked::Erase),
         2 => target.clone().prop_map(Asked::Begin),
         4 => (target.clone(), 1..8usize).prop_map(|(target, parts)| Asked::Send(target, parts)),
         2 => target.clone().prop_map(Asked::Verify),
         2 => target.clone().prop_map(Asked::Open),
-        1 => target.prop_map(Asked::GiveUp),
+        1 => target.prop_map(Asked::CancelImport),
     ]
 }
 
@@ -79,7 +80,7 @@ impl Hosts {
                     self.files.push(File::of(&services, &id));
                 }
             }
-            Asked::TakeBack => drop(block_on(take_back(&services, &id)).unwrap()),
+            Asked::Cancel => drop(block_on(cancel_export(&services, &id)).unwrap()),
             Asked::Release(target) => {
                 let Ok(status) = self.targets[target].status(&id) else { return };
                 let Some(import_id) = status.import_id else { return };
@@ -115,7 +116,7 @@ impl Hosts {
                     let _ = self.targets[target].open(&id, code);
                 }
             }
-            Asked::GiveUp(target) => drop(self.targets[target].give_up(&id)),
+            Asked::CancelImport(target) => drop(self.targets[target].cancel(&id)),
         }
     }
 
@@ -155,9 +156,9 @@ proptest! {
             let is_frozen = state(&hosts.tenant.direct_access(), &hosts.id) == Some(State::Frozen);
             prop_assert!(running == 1 || is_frozen || !hosts.codes.is_empty(), "nobody runs it");
         }
-        // Before, it can be taken back.
+        // Before, it can be canceled.
         if hosts.codes.is_empty() {
-            hosts.ask(Asked::TakeBack);
+            hosts.ask(Asked::Cancel);
             prop_assert_eq!(hosts.running(), 1);
         }
         drop(hosts.source);
@@ -179,7 +180,7 @@ fn of_two_targets_with_the_same_file_one_runs_it() {
         Asked::Open(0),
         Asked::Release(0),
         Asked::Release(1),
-        Asked::TakeBack,
+        Asked::Cancel,
         Asked::Open(1),
     ] {
         hosts.ask(asked);
@@ -190,9 +191,14 @@ fn of_two_targets_with_the_same_file_one_runs_it() {
     hosts.ask(Asked::Open(0));
     assert_eq!(state(&hosts.targets[0].services, &hosts.id), Some(State::Running));
     assert_eq!(state(&hosts.targets[1].services, &hosts.id), Some(State::Arrived));
-    for asked in
-        [Asked::Open(1), Asked::GiveUp(0), Asked::GiveUp(1), Asked::Close, Asked::Freeze, Asked::Open(1)]
-    {
+    for asked in [
+        Asked::Open(1),
+        Asked::CancelImport(0),
+        Asked::CancelImport(1),
+        Asked::Close,
+        Asked::Freeze,
+        Asked::Open(1),
+    ] {
         hosts.ask(asked);
         assert_eq!(hosts.running(), 1, "{asked:?}");
     }

@@ -4,6 +4,8 @@
 pub const SWEEP_MS: i64 = 5 * 60 * 1000;
 /// Rounds of the sweep in a row; then such a process looks at its other work.
 pub const SWEEP_ROUNDS_MAX: usize = 32;
+/// Errors of one sweep that the log tells.
+pub const SWEEP_FAULTS_TOLD_MAX: usize = 5;
 /// Rounds of the sweep in one invocation at the edge: one batch each, and the requests for recordings.
 pub const SWEEP_ROUNDS_PER_INVOCATION_MAX: usize = 4;
 /// Expired rows of a kind that one round of the sweep removes.
@@ -41,10 +43,17 @@ pub const ARCHIVE_BATCHES_MAX: usize = 2;
 pub const ARCHIVES_READ_AT_ONCE: usize = 6;
 /// Archived transcripts that one read fetches: a Worker makes 1,000 requests for one of its own.
 pub const ARCHIVES_READ_MAX: usize = 800;
+/// Archived transcripts that are lost, which one line of the log names.
+pub const ARCHIVES_LOST_NAMED_MAX: usize = 3;
 /// How long after everything was archived the sweep looks again.
 pub const ARCHIVE_PAUSE_MS: i64 = 60 * 60 * 1000;
 /// How long after a call was deleted its archived transcript is removed: no process writes one for so long.
 pub const ARCHIVE_REMOVED_AFTER_MS: i64 = 30 * 60 * 1000;
+/// Requests with which a round removes archived transcripts when they cannot all be removed by one: an invocation at the edge
+/// makes 1,000 for all rounds of its databases. One of [`SWEEP_ROWS_MAX`] that cannot be removed takes 19.
+pub const ARCHIVE_REMOVALS_MAX: usize = 30;
+/// How long those wait that such a round has not come to.
+pub const ARCHIVE_REMOVAL_PAUSE_MS: i64 = 60 * 1000;
 /// Pages of the text index that one batch of the sweep merges while words of deleted calls are in it.
 pub const SEARCH_MERGE_PAGES: i64 = 256;
 /// Such batches per round.

@@ -170,6 +170,7 @@ fn request(method: &'static str, url: String) -> HttpRequest {
         response_bytes_max: OPENID_REPLY_BYTES_MAX,
         egress: Egress::Operator,
         party: Party::of_operator(PartyKind::SignIn, "google"),
+        expected: &[],
     }
 }
 

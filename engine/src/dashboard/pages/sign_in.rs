@@ -58,6 +58,12 @@ pub fn sign_in(state: &SignIn<'_>) -> Markup {
                 (told(*problem))
                 @if next.starts_with(JOIN_PATH) { p { "You are invited. Sign in with the address that the invitation was sent to; if you have no account, this makes one." } }
                 @if *logged { p { "No mail is set up here: your code will be in the server's log. Ask whoever runs this server for it." } }
+                @if *logged && !next.starts_with(JOIN_PATH) {
+                    p {
+                        "A newcomer gets a new workspace. If you run this server from a command line, its first workspace opens with the long link that it printed at its start; "
+                        code { "sidetone sign-in-link" } " makes another."
+                    }
+                }
                 @if *google {
                     a.button href=(with_parameter("/dashboard/sign-in/google", "next", next)) {
                         "Continue with Google"

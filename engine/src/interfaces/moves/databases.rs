@@ -17,13 +17,13 @@ use crate::storage::moves::shards::{self, Told, Wish};
 enum Step {
     Read,
     Move,
-    Stay,
+    Cancel,
 }
 
 const STEPS: &[Offered<Step>] = &[
     ("", "GET", "database_read", Step::Read),
     ("", "POST", "database_move", Step::Move),
-    ("", "DELETE", "database_stay", Step::Stay),
+    ("", "DELETE", "database_cancel", Step::Cancel),
 ];
 
 /// Answers the requests of this path.
@@ -50,7 +50,7 @@ async fn run(
             let wish = Wish::To { database: &database, without_late_prices };
             shards::step(services, workspace_id, wish).await?
         }
-        Step::Stay => shards::step(services, workspace_id, Wish::Stay).await?,
+        Step::Cancel => shards::step(services, workspace_id, Wish::Cancel).await?,
     };
     let mut told = told.map_err(replies::refused)?;
     let note = told.note.take();

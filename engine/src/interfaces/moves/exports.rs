@@ -1,4 +1,4 @@
-//! The source of a move: a workspace is closed, frozen, and taken back or handed over.
+//! The source of a move: a workspace is closed, frozen, and handed over or canceled.
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use crate::base::ids::{WorkspaceId, is_ulid, prefix};
 use crate::base::response::{empty_response, method_not_allowed, with_note};
 use crate::services::Services;
 use crate::storage::fault::Fault;
+use crate::storage::moves::cancel_export::cancel_export;
 use crate::storage::moves::erase::{self, Erasing};
 use crate::storage::moves::freeze::{self, Freeze};
 use crate::storage::moves::release::{self, Outcome, Receiver};
@@ -24,7 +25,7 @@ const BASE_URL_BYTES_MAX: usize = 2_048;
 enum Step {
     Close,
     Read,
-    TakeBack,
+    Cancel,
     Part,
     Release,
     Erase,
@@ -33,7 +34,7 @@ enum Step {
 const STEPS: &[Offered<Step>] = &[
     ("", "POST", "export_close", Step::Close),
     ("", "GET", "export_read", Step::Read),
-    ("", "DELETE", "export_take_back", Step::TakeBack),
+    ("", "DELETE", "export_cancel", Step::Cancel),
     ("parts", "GET", "export_part", Step::Part),
     ("release", "POST", "export_release", Step::Release),
     ("erase", "POST", "export_erase", Step::Erase),
@@ -65,11 +66,11 @@ async fn run(
     match step {
         Step::Close => close(services, request, workspace_id).await,
         Step::Read => Ok(replies::ok(&told(services, &found(services, workspace_id).await?).await?)),
-        Step::TakeBack => {
-            let was_moving = freeze::take_back(services, workspace_id).await?.map_err(replies::refused)?;
+        Step::Cancel => {
+            let was_moving = cancel_export(services, workspace_id).await?.map_err(replies::refused)?;
             let response = empty_response(StatusCode::NO_CONTENT);
             Ok(match was_moving {
-                true => with_note(response, format!("{workspace_id} was taken back: it does not move")),
+                true => with_note(response, format!("{workspace_id} does not move: its export was canceled")),
                 false => response,
             })
         }

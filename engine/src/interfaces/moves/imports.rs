@@ -1,4 +1,4 @@
-//! The target of a move: what arrives is received, compared and opened, or given up.
+//! The target of a move: what arrives is received, compared and opened, or canceled.
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ use crate::services::Services;
 use crate::storage::fault::Fault;
 use crate::storage::moves::admin::Admin;
 use crate::storage::moves::arrive::{self, Begun};
+use crate::storage::moves::cancel_import::{self, Canceling};
 use crate::storage::moves::code::Code;
 use crate::storage::moves::declined::Declined;
-use crate::storage::moves::give_up::{self, GivingUp};
 use crate::storage::moves::import::{self, Status};
 use crate::storage::moves::open::{self, Opened};
 use crate::storage::moves::part::Head;
@@ -30,12 +30,12 @@ enum Step {
     Read,
     Verify,
     Open,
-    Drop,
+    Cancel,
 }
 
 const STEPS: &[Offered<Step>] = &[
     ("", "GET", "import_read", Step::Read),
-    ("", "DELETE", "import_drop", Step::Drop),
+    ("", "DELETE", "import_cancel", Step::Cancel),
     ("verify", "POST", "import_verify", Step::Verify),
     ("open", "POST", "import_open", Step::Open),
 ];
@@ -139,9 +139,9 @@ async fn run(
             Ok(noted(replies::ok(&told(services, &status)), Some(before), &status, workspace_id))
         }
         Step::Open => open(services, request, workspace_id).await,
-        Step::Drop => Ok(match give_up::give_up(services, workspace_id).await? {
-            GivingUp::Rows => replies::ok(&json!({"state": State::Dropping.as_str()})),
-            GivingUp::Gone(now) => {
+        Step::Cancel => Ok(match cancel_import::cancel_import(services, workspace_id).await? {
+            Canceling::Rows => replies::ok(&json!({"state": State::Canceling.as_str()})),
+            Canceling::Gone(now) => {
                 let response = empty_response(StatusCode::NO_CONTENT);
                 let note = || format!("nothing is left of an import of {workspace_id}");
                 if now { with_note(response, note()) } else { response }

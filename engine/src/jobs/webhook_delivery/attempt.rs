@@ -165,6 +165,7 @@ fn request(services: &Services, receiver: &Receiver, due: &PendingDelivery) -> R
         response_bytes_max: DELIVERY_RESPONSE_BYTES_MAX,
         egress: if config.allow_private_targets { Egress::Operator } else { Egress::Public },
         party: Party::of_workspace(PartyKind::Webhook, &receiver.workspace_id),
+        expected: &[],
     })
 }
 

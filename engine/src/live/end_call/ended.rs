@@ -4,6 +4,7 @@ use crate::base::time::Timestamp;
 use crate::carriers::{End, Rates};
 use crate::conversation::transcript::{TranscriptRole, TranscriptRow};
 use crate::conversation::{CallFault, EndedReason, Outcome};
+use crate::live::admission::Overload;
 use crate::live::call_journal::CallProgress;
 use crate::live::telephony::leg::{Leg, Placing};
 use crate::storage::calls::{Costs, EndedCall, Usage};
@@ -61,23 +62,26 @@ pub(crate) struct Declined {
     pub(crate) why: Option<String>,
     /// Who could have prevented it.
     pub(crate) fault: CallFault,
+    /// If the server has too much to do.
+    pub(crate) overload: Option<Overload>,
 }
 
 impl Declined {
     /// Because of a setting or limit of the operator.
     pub(crate) fn new(reason: EndedReason, why: Option<String>) -> Self {
-        Self { reason, why, fault: CallFault::Operator }
+        Self { reason, why, fault: CallFault::Operator, overload: None }
     }
 
     /// Because this process has too much to do.
-    pub(crate) fn by_load(why: &str) -> Self {
-        Self { reason: EndedReason::Busy, why: Some(why.to_owned()), fault: CallFault::Platform }
+    pub(crate) fn by_load(overload: Overload) -> Self {
+        let why = Some(overload.words().to_owned());
+        Self { reason: EndedReason::Busy, why, fault: CallFault::Platform, overload: Some(overload) }
     }
 }
 
 /// The end of a declined incoming call: the caller hears a busy signal. A call that cannot be talked on failed, and its
 /// transcript says why.
-pub(crate) fn declined(Declined { reason, why, fault }: Declined, at: Timestamp) -> EndedCall {
+pub(crate) fn declined(Declined { reason, why, fault, .. }: Declined, at: Timestamp) -> EndedCall {
     let outcome = if why.is_some() { reason.outcome() } else { Outcome::Busy };
     let note = why.map(|text| TranscriptRow::new(0, TranscriptRole::System, text, 0, 0));
     let transcript = note.into_iter().collect();

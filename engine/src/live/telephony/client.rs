@@ -21,7 +21,7 @@ pub async fn send_within(
     outgoing: Outgoing,
     deadline_ms: u64,
 ) -> Result<HttpReply, HttpError> {
-    let Outgoing { carrier, method, url, authorization, content_type, body } = outgoing;
+    let Outgoing { carrier, method, url, authorization, content_type, body, expected } = outgoing;
     let secret = match &authorization {
         Authorization::Basic { password: secret, .. } | Authorization::Bearer(secret) => Some(secret.clone()),
         Authorization::Jwt { .. } => None,
@@ -41,6 +41,7 @@ pub async fn send_within(
         response_bytes_max: CARRIER_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
         party: Party::of_operator(PartyKind::Carrier, carrier.as_str()),
+        expected,
     };
     let mut reply = match services.ports().http.send(request).await {
         // The beginning of the body is enough to identify the error.

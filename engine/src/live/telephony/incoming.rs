@@ -7,7 +7,7 @@ use crate::base::values::{Metadata, Variables};
 use crate::carriers::{Carrier, CarrierName, Connect, IncomingCall, Progress, Refusal, Reply, Report};
 use crate::config::Talking;
 use crate::conversation::{EndedReason, PipelineMode};
-use crate::live::admission;
+use crate::live::admission::{self, Overload};
 use crate::live::end_call::ended::{self, Declined};
 use crate::live::end_call::{CallJob, EndOfCall, LineEnd, end_call};
 use crate::live::telephony::begin_call::begin_call;
@@ -95,7 +95,12 @@ async fn route(services: &Services, carrier: &dyn Carrier, call: &IncomingCall) 
     let is_full = Room::full(&room)?.is_some();
     match binding.grant(services, provider, is_full, Budget::read(Some(&spending))?) {
         Err(declined) => {
+            let is_late = declined.overload == Some(Overload::Late);
             decline(services, &new, &subscribers, ended::declined(declined, now)).await?;
+            // Once it is stored: a carrier repeats the callback of one that is not.
+            if is_late {
+                services.count_declined();
+            }
             Ok(carrier.refuse(call, Refusal::Busy))
         }
         Ok(grant) => {
@@ -155,8 +160,8 @@ impl Binding {
         if is_full {
             return Err(Declined::new(EndedReason::Busy, None));
         }
-        if let Some(why) = admission::refusal(services, &self.workspace_id) {
-            return Err(Declined::by_load(why));
+        if let Some(overload) = admission::overload(services, &self.workspace_id) {
+            return Err(Declined::by_load(overload));
         }
         let per_minute = services.config().carriers.rates().microusd_per_minute(provider);
         let models = spending::wanted_by_models(services, &self.model, &self.voice);

@@ -84,6 +84,7 @@ pub async fn attempt(
         response_bytes_max: MODEL_RESPONSE_BYTES_MAX,
         egress: Egress::Operator,
         party: target.party.clone(),
+        expected: &[],
     };
     let mut stream = match ports.http.open(outgoing).await {
         Ok(stream) => stream,

@@ -137,7 +137,7 @@ async fn run(context: &mut Context, input: &Input) -> Result<Output, Fault> {
     let reads = [stats::select(&filter), waits::select(&filter), listed];
     let [counted, waited, mut listed] = context.read_each(reads).await?;
     if texts == Texts::Read {
-        context.unarchive(&mut listed).await?;
+        context.unarchive_list(&mut listed).await?;
     }
     let stats = CallStats::read(&counted, Waits::read(&waited)?)?;
     let base_url = &context.services.config().base_url;

@@ -118,7 +118,7 @@ struct BatchFailure {
     /// The reason.
     reason: String,
     /// The row of the transcript that decided, else the last line of the evaluation's `role`; null if there is none, or if
-    /// the transcript was deleted.
+    /// the transcript was deleted or is lost.
     turn: Option<BatchFailureTurn>,
 }
 
@@ -228,9 +228,14 @@ async fn unarchived(context: &mut Context, failures: Rows) -> Result<Rows, Fault
     let mut found = Rows { columns: columns.clone(), values: Vec::with_capacity(values.len()) };
     for value in values {
         let mut one = Rows { columns: columns.clone(), values: vec![value] };
-        context.unarchive(&mut one).await?;
-        if let Some(row) =
-            one.first().filter(|row| row.optional_integer("archive_bytes").is_ok_and(|bytes| bytes > Some(0)))
+        context.unarchive_list(&mut one).await?;
+        let row = one
+            .first()
+            .filter(|row| row.optional_integer("archive_bytes").is_ok_and(|bytes| bytes > Some(0)));
+        // It is NULL if it is lost.
+        let transcript = row.map(|row| row.optional_text("transcript")).transpose()?.flatten();
+        if let Some(row) = row
+            && let Some(transcript) = transcript
         {
             let select = sql!(
                 format!(
@@ -239,7 +244,7 @@ async fn unarchived(context: &mut Context, failures: Rows) -> Result<Rows, Fault
                 ),
                 matched = row.optional_integer("matched")?,
                 result = row.text("missed")?,
-                transcript = row.text("transcript")?
+                transcript = transcript
             );
             // It reads no table.
             let [turn] = context.services.read([select]).await?;

@@ -113,6 +113,7 @@ impl OpenAi {
             response_bytes_max: RESPONSE_BYTES_MAX,
             egress: Egress::Operator,
             party: settings.party.clone(),
+            expected: &[],
         }
     }
 

@@ -178,6 +178,7 @@ impl OpenaiFile {
                 response_bytes_max: SPEECH_MESSAGE_BYTES_MAX,
                 egress: Egress::Operator,
                 party: self.settings.party.clone(),
+                expected: &[],
             };
             piece.attempts += 1;
             let by_ms =

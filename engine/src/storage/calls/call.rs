@@ -70,7 +70,8 @@ pub struct Call {
     sentiment: Option<Sentiment>,
     /// The transcript, oldest row first; times count from the start of the conversation. Reading a single call that is
     /// in progress returns what was said so far: of a line that the assistant is saying (`in_progress`), what was heard up to
-    /// two seconds ago. A list has the transcripts of ended calls only, and null from the row at which the page would exceed 4 MiB.
+    /// two seconds ago. A list has the transcripts of ended calls only, and null from the row at which the page would exceed 4 MiB,
+    /// and for a transcript whose archived file is lost.
     #[schemars(with = "Option<Vec<TranscriptRow>>")]
     transcript: Option<Box<RawValue>>,
     /// When the steps from each spoken turn of the caller to the assistant's answer were done: the latest 200 turns, oldest

@@ -1,6 +1,6 @@
 //! Which of two databases owns a workspace that moves between them. The directory decides, each time in one write that names
 //! the move: `moving` says that the workspace still belongs to where it was, `settling` that it is decided for one of the two, and
-//! the other one is to be emptied. So of going on and giving up, one happens, and a write that comes late changes nothing.
+//! the other one is to be emptied. So of going on and canceling, one happens, and a write that comes late changes nothing.
 use super::bound;
 use crate::base::ids::WorkspaceId;
 use crate::ports::statement::{Row, Statement};

@@ -102,7 +102,7 @@ async fn try_begin(services: &Services, head: &Head) -> Result<Tried, Fault> {
         Some(import) if import.state != State::Gone => {
             return Ok(Tried { home: here, import: same(import, head)?, is_new: false });
         }
-        // What is left of a workspace that has moved away, or whose import was given up.
+        // What is left of a workspace that has moved away, or whose import was canceled.
         Some(_) => {}
         None if exists.is_empty() => {}
         None => return Err(Declined::WorkspaceExists.into()),
@@ -141,7 +141,7 @@ fn same(import: Move, head: &Head) -> Result<Move, Fault> {
     }
     let is_same_export = import.other_id.as_ref() == Some(&head.export_id);
     match import.state {
-        State::Dropping => Err(Declined::Dropping.into()),
+        State::Canceling => Err(Declined::Canceling.into()),
         State::Running if !is_same_export => Err(Declined::WorkspaceExists.into()),
         // Another file of the same export: its parts may end elsewhere.
         State::Arriving if is_same_export && progress::<Arriving>(&import)?.head != Chain::of(head) => {

@@ -32,8 +32,8 @@ pub enum Declined {
     NotErased,
     /// It arrives with another file.
     OtherExport,
-    /// An import of it is being given up.
-    Dropping,
+    /// An import of it is being canceled.
+    Canceling,
     /// Other workspaces have these numbers, or the operator has given them to others.
     NumbersTaken(Vec<String>),
     /// So many of its API keys are those of other workspaces.
@@ -115,7 +115,7 @@ impl Declined {
             Self::WorkspaceExists => "workspace_exists",
             Self::NotErased => "not_erased",
             Self::OtherExport => "other_export",
-            Self::Dropping => "dropping",
+            Self::Canceling => "canceling",
             Self::NumbersTaken(_) => "numbers_taken",
             Self::KeysTaken(_) => "keys_taken",
             Self::IdTaken => "id_taken",
@@ -185,13 +185,13 @@ impl Declined {
             }
             Self::Exists(table) => {
                 return format!(
-                    "A row of {table} is in this database already. Give the move up (drop an import), and begin again."
+                    "A row of {table} is in this database already. Cancel the move, and begin again."
                 );
             }
             Self::NotComplete(next) => return format!("Part {next} is missing."),
             Self::Differs(what) => {
                 return format!(
-                    "{what} is not as it was where it comes from. Give the move up (drop an import), and begin again."
+                    "{what} is not as it was where it comes from. Cancel the move, and begin again."
                 );
             }
             Self::IdTaken => {
@@ -204,7 +204,7 @@ impl Declined {
             }
             Self::SchemaNewer => "The file is of a later version than this host. Upgrade this host.",
             Self::SchemaChanged => {
-                "This host has other tables than the file was written for. Run the same version on both, drop the import, and \
+                "This host has other tables than the file was written for. Run the same version on both, cancel the import, and \
                  export again."
             }
             Self::TooManyMoves => TOO_MANY_MOVES,
@@ -216,16 +216,16 @@ impl Declined {
                 "This workspace has moved away from here, and its rows are still here. Erase them first."
             }
             Self::OtherExport => {
-                "This workspace arrives here with another file already. Go on with that one, or drop it."
+                "This workspace arrives here with another file already. Go on with that one, or cancel it."
             }
-            Self::Dropping => "An import of this workspace is being dropped. Repeat that until it is done.",
+            Self::Canceling => "An import of this workspace is being canceled. Repeat that until it is done.",
             Self::Complete => "Everything of the file is here.",
             Self::NotArrived => "Not every part is there and compared yet.",
             Self::WrongCode => {
                 "This is not the code of this import. The source makes one with `--release` and the import's id."
             }
             Self::HandedOver => {
-                "The source has handed this workspace over to this import, and it runs nowhere else. It cannot be dropped."
+                "The source has handed this workspace over to this import, and it runs nowhere else. It cannot be canceled."
             }
         };
         plain.to_owned()

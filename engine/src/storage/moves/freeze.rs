@@ -1,13 +1,11 @@
-//! The source of a move, until it is handed over: closing, freezing, and giving up.
+//! The source of a move: nothing new begins in the workspace, and it is frozen once nothing is under way.
 use crate::base::ids::{WorkspaceId, prefix};
 use crate::base::limits::MOVES_AT_ONCE_MAX;
 use crate::base::sealed::seal;
 use crate::ports::statement::Statement;
 use crate::services::Services;
 use crate::sql;
-use crate::storage::batch::Batch;
 use crate::storage::fault::{Fault, retry_stale};
-use crate::storage::jobs::{DUE_AT_ONCE, JobKind};
 use crate::storage::moves::progress::Progress;
 use crate::storage::moves::quiet::{self, Asked, Wait};
 use crate::storage::moves::{Move, Refusal, State, Step, jobs_away, lock};
@@ -64,8 +62,8 @@ async fn begin(services: &Services, workspace_id: &WorkspaceId, id: &str) -> Ste
             return found.map(Ok).ok_or_else(|| Fault::Bug("a move that was read".to_owned()));
         }
         // The triggers are being dropped.
-        Some(State::TakenBack) => return Ok(Err(Refusal::TakenBack)),
-        Some(State::Arriving | State::Arrived | State::Opening | State::Dropping) => {
+        Some(State::Canceled) => return Ok(Err(Refusal::Canceled)),
+        Some(State::Arriving | State::Arrived | State::Opening | State::Canceling) => {
             return Ok(Err(Refusal::Arriving));
         }
     }
@@ -107,7 +105,7 @@ async fn begin(services: &Services, workspace_id: &WorkspaceId, id: &str) -> Ste
     Ok(Ok(Move::read(row)?))
 }
 
-/// Freezes the workspace if nothing is under way in it. To be asked again and again: what has not begun yet is put aside by
+/// Freezes the workspace if nothing is under way in it. To be asked again and again: what has not begun yet is put away by
 /// each.
 pub async fn freeze(
     services: &Services,
@@ -144,7 +142,7 @@ async fn try_freeze(
         _ => return Ok(Err(Refusal::NotClosing)),
     };
     let now = services.now();
-    services.ports().database.write(park().into_iter().map(own).collect()).await?;
+    services.ports().database.write(jobs_away::put_unstarted_runs().map(own).to_vec()).await?;
     let asked = Asked { now, closed_at: found.began_at, without_late_prices };
     let waits = quiet::waits(services, workspace_id, asked).await?;
     if !waits.is_empty() {
@@ -157,18 +155,14 @@ async fn try_freeze(
     if !left.is_empty() {
         return Ok(Ok(Freeze::Waits(left)));
     }
-    // With their kinds, as the index has it. Whoever still sends a webhook something has lost the lease then.
-    let kinds: Vec<String> = JobKind::ALL.iter().map(|kind| format!("'{}'", kind.as_str())).collect();
-    let own_jobs = format!("kind IN ({}) AND workspace_id = :ws", kinds.join(", "));
+    // Whoever still sends a webhook something has lost the lease then.
+    let [put_jobs, no_longer_due] = jobs_away::put_all();
     let mut batch = vec![own(is_still(&found)), lock::guard_armed(workspace_id)?];
     batch.extend(quiet::guards(workspace_id, asked));
     batch.extend(
         [
-            sql!(format!(
-                "INSERT INTO jobs_away (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-                 SELECT workspace_id, id, kind, subject_id, due_at, attempts, created_at FROM jobs WHERE {own_jobs}"
-            )),
-            sql!(format!("DELETE FROM jobs WHERE {own_jobs}")),
+            put_jobs,
+            no_longer_due,
             // What a crashed process has left: nobody will end it. What is being written has a time at which it is given up.
             sql!(
                 "UPDATE recordings SET state = 'abandoned', due_at = :now, peaks = NULL WHERE id IN (
@@ -189,91 +183,12 @@ async fn try_freeze(
     Ok(Ok(Freeze::Frozen))
 }
 
-/// Puts aside the runs that have no call yet: none begins any more. One that was claimed is queued again, at once: it has done
-/// nothing, and when its lease ends, it would be claimed anew before anybody asks here.
-fn park() -> Vec<Statement> {
-    let run = JobKind::SimulationRun.as_str();
-    vec![
-        sql!(
-            "INSERT INTO jobs_away (workspace_id, id, kind, subject_id, due_at, attempts, created_at)
-             SELECT j.workspace_id, j.id, j.kind, j.subject_id, :due_at, 0, j.created_at
-             FROM jobs AS j JOIN runs AS r ON r.id = j.subject_id
-             WHERE j.kind = :run AND j.workspace_id = :ws AND r.call_id IS NULL
-             ON CONFLICT DO NOTHING",
-            due_at = DUE_AT_ONCE,
-            run = run
-        ),
-        sql!(
-            "UPDATE runs SET status = 'queued', started_at = NULL WHERE workspace_id = :ws AND status = 'running' AND call_id IS NULL
-             AND id IN (SELECT subject_id FROM jobs_away WHERE workspace_id = :ws)"
-        ),
-        sql!(
-            "DELETE FROM jobs WHERE kind = :run AND workspace_id = :ws AND id IN (SELECT id FROM jobs_away WHERE workspace_id = :ws)",
-            run = run
-        ),
-    ]
-}
-
 /// Fails the batch unless the move is in the state that was read.
-fn is_still(found: &Move) -> Statement {
+pub(super) fn is_still(found: &Move) -> Statement {
     sql!(
         "INSERT INTO batch_guard (ok) SELECT 0 WHERE NOT EXISTS (
            SELECT 1 FROM moves WHERE workspace_id = :ws AND id = :id AND state = :state)",
         id = &found.id,
         state = found.state.as_str()
     )
-}
-
-/// Gives the move up: the workspace runs here as before. Returns whether it did not before. May be repeated.
-pub async fn take_back(services: &Services, workspace_id: &WorkspaceId) -> Step<bool> {
-    give_up(services, workspace_id, None).await
-}
-
-/// The same of the move with this id, which is between two databases; without one, of any to another host.
-pub(super) async fn give_up(
-    services: &Services,
-    workspace_id: &WorkspaceId,
-    between: Option<&str>,
-) -> Step<bool> {
-    let was_moving = match retry_stale(|| run_again(services, workspace_id, between)).await? {
-        Ok(was_moving) => was_moving,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    // Not those of another move that has begun since, if this is a late repetition.
-    lock::disarm_running(services, workspace_id).await?;
-    let forget = sql!(
-        "DELETE FROM moves WHERE workspace_id = :ws AND state = :state",
-        state = State::TakenBack.as_str()
-    );
-    services.write([forget.in_workspace(workspace_id)]).await?;
-    Ok(Ok(was_moving))
-}
-
-async fn run_again(services: &Services, workspace_id: &WorkspaceId, between: Option<&str>) -> Step<bool> {
-    let own = |statement: Statement| statement.in_workspace(workspace_id);
-    let [found, first] = services.read([own(Move::select()), own(jobs_away::first())]).await?;
-    let found = match found.first().map(Move::read).transpose()? {
-        Some(found) if found.state == State::Running => return Ok(Ok(false)),
-        Some(found) if !found.is_meant(between) => return Ok(Err(Refusal::BetweenDatabases)),
-        Some(found) if matches!(found.state, State::Closing | State::Frozen) => found,
-        Some(found) if found.state == State::TakenBack => return Ok(Ok(false)),
-        None => return Ok(Ok(false)),
-        Some(Move { state: State::Arriving | State::Arrived | State::Opening | State::Dropping, .. }) => {
-            return Ok(Err(Refusal::Arriving));
-        }
-        Some(found) if found.is_nothing() => return Ok(Err(Refusal::NothingHere)),
-        Some(_) => return Ok(Err(Refusal::Moved)),
-    };
-    // It lifts the lock, so it precedes the others.
-    let unlock = sql!(
-        "UPDATE moves SET state = :state, lock = 0, changed_at = :now WHERE workspace_id = :ws AND id = :id",
-        state = State::TakenBack.as_str(),
-        now = services.now(),
-        id = &found.id
-    );
-    let [jobs, no_longer_away] = jobs_away::back();
-    let mut batch = Batch::from([is_still(&found), unlock, jobs, no_longer_away].map(own));
-    jobs_away::wake(services, &mut batch, &first)?;
-    batch.write(services).await?;
-    Ok(Ok(true))
 }

@@ -53,13 +53,10 @@ pub async fn arm(services: &Services, workspace_id: &WorkspaceId) -> Result<(), 
         .iter()
         .flat_map(|table| On::ALL.iter().map(|on| on.create(&prefix, table, workspace_id)))
         .collect();
-    write(services, triggers).await
-}
-
-/// Drops them, but for those of the tables in `but`. May be repeated.
-pub async fn disarm(services: &Services, workspace_id: &WorkspaceId, but: &[&str]) -> Result<(), Fault> {
-    let drops = drops(&prefix(workspace_id)?, but);
-    write(services, drops).await
+    for some in triggers.chunks(AT_ONCE) {
+        services.ports().database.write(some.to_vec()).await?;
+    }
+    Ok(())
 }
 
 /// Drops those that have no effect because the workspace runs here, unless another move of it has begun since. May be repeated.
@@ -68,7 +65,7 @@ pub(super) async fn disarm_running(services: &Services, workspace_id: &Workspace
         sql!("INSERT INTO batch_guard (ok) SELECT 0 WHERE EXISTS (SELECT 1 FROM moves WHERE workspace_id = :ws AND lock > 0)")
             .in_workspace(workspace_id)
     };
-    for some in drops(&prefix(workspace_id)?, &[]).chunks(AT_ONCE) {
+    for some in drops(&prefix(workspace_id)?).chunks(AT_ONCE) {
         let batch = [runs()].into_iter().chain(some.iter().cloned()).collect();
         match services.ports().database.write(batch).await {
             Ok(_) => {}
@@ -100,7 +97,7 @@ pub(super) async fn disarm_left(
     };
     let tables = TABLES.iter().filter(|table| left.contains(&table.name));
     let shared = tables.flat_map(|table| On::ALL.iter().map(|on| on.create_shared(table)));
-    let statements: Vec<Statement> = shared.chain(drops(&prefix(workspace_id)?, &[])).collect();
+    let statements: Vec<Statement> = shared.chain(drops(&prefix(workspace_id)?)).collect();
     for some in statements.chunks(AT_ONCE) {
         let batch = [is_so()].into_iter().chain(some.iter().cloned()).collect();
         services.ports().database.write(batch).await?;
@@ -108,20 +105,13 @@ pub(super) async fn disarm_left(
     Ok(())
 }
 
-fn drops(prefix: &str, but: &[&str]) -> Vec<Statement> {
-    let tables = TABLES.iter().filter(|table| !but.contains(&table.name));
-    tables
+fn drops(prefix: &str) -> Vec<Statement> {
+    TABLES
+        .iter()
         .flat_map(|table| {
             On::ALL.iter().map(|on| sql!(format!("DROP TRIGGER IF EXISTS {}", on.name(prefix, table))))
         })
         .collect()
-}
-
-async fn write(services: &Services, statements: Vec<Statement>) -> Result<(), Fault> {
-    for some in statements.chunks(AT_ONCE) {
-        services.ports().database.write(some.to_vec()).await?;
-    }
-    Ok(())
 }
 
 /// Fails the batch unless every trigger is there.

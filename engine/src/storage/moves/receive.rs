@@ -59,7 +59,7 @@ async fn try_receive(
     let import = import::find(services, workspace_id).await?;
     match import.state {
         State::Arriving => {}
-        State::Dropping => return Err(Declined::Dropping.into()),
+        State::Canceling => return Err(Declined::Canceling.into()),
         _ => return Err(Declined::Complete.into()),
     }
     import::check_schema(&import)?;

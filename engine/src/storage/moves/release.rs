@@ -61,7 +61,7 @@ async fn try_release(
     let Some(found) = Move::of(services, workspace_id).await? else { return Ok(Err(Refusal::NotFrozen)) };
     let outcome = match found.state {
         State::Gone if found.is_nothing() => return Ok(Err(Refusal::NothingHere)),
-        // A file of an export that was taken back has rows of then.
+        // A file of an export that was canceled has rows of then.
         State::Frozen | State::Released | State::Erasing | State::Gone if found.id != receiver.export_id => {
             return Ok(Err(Refusal::OtherExport));
         }

@@ -2,16 +2,17 @@
 //!
 //! It is closed and frozen as for another host. Its rows are copied then, and compared; blobs stay where they are, and signing
 //! secrets are sealed with the same server secret. The directory decides who owns it (`storage/directory/moves.rs`), and only the
-//! owner opens it: the new database, or the one that it was in, if the move is given up before. What is in the other one is erased,
+//! owner opens it: the new database, or the one that it was in, if the move is canceled before. What is in the other one is erased,
 //! but for a tombstone, over which the workspace can come back.
 //!
 //! One id names the move in all three databases, and each step is a batch that expects how far it is: a step can be repeated, and
-//! what comes late, after the move was given up and another one began, changes nothing.
+//! what comes late, after the move was canceled and another one began, changes nothing.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::arrive::{self, Arrival};
+use super::cancel_export::cancel_export_as;
 use super::cursor::Cursor;
 use super::declined::Declined;
 use super::erase::{self, Erasing};
@@ -20,7 +21,7 @@ use super::import::{self, At};
 use super::lock::{self, Expected};
 use super::parts::{self, To};
 use super::verify::{self, Place};
-use super::{give_up, open, release};
+use super::{cancel_import, open, release};
 use crate::base::ids::{WorkspaceId, prefix};
 use crate::ports::DatabaseError;
 use crate::ports::statement::Statement;
@@ -41,8 +42,8 @@ pub enum Wish<'a> {
         /// Prices that carriers report after a call are not waited for.
         without_late_prices: bool,
     },
-    /// It stays where it is.
-    Stay,
+    /// A move that is under way is canceled: it stays where it is.
+    Cancel,
 }
 
 crate::words! {
@@ -136,17 +137,17 @@ async fn try_step(services: &Services, workspace_id: &WorkspaceId, wish: Wish<'_
             Some(to) => Some(to),
             None => return Ok(Err(Refusal::NoSuchDatabase)),
         },
-        Wish::Stay => None,
+        Wish::Cancel => None,
     };
     let Some(home) = home(services, sharding, workspace_id).await? else {
         return Ok(Err(Refusal::NoWorkspace));
     };
     let Home { shard: owner, transit } = home;
     let Some(transit) = transit else {
-        // What was on its way when an earlier move was given up may have arrived since, and nobody would ever open what it closed.
+        // What was on its way when an earlier move was canceled may have arrived since, and nobody would ever open what it closed.
         let here = services.on_shard(owner);
         if let Some(left) = Move::of(&here, workspace_id).await?.filter(is_left) {
-            return match give_up_left(&here, sharding, &left).await? {
+            return match cancel_leftover(&here, sharding, &left).await? {
                 Ok(()) => Err(Fault::Stale),
                 Err(refusal) => Ok(Err(refusal)),
             };
@@ -163,7 +164,7 @@ async fn try_step(services: &Services, workspace_id: &WorkspaceId, wish: Wish<'_
             between.go_on(without_late_prices).await
         }
         Wish::To { .. } => Ok(Err(Refusal::BetweenDatabases)),
-        Wish::Stay => between.decide(owner, between.transit.other).await.map(Ok),
+        Wish::Cancel => between.decide(owner, between.transit.other).await.map(Ok),
     }
 }
 
@@ -180,15 +181,15 @@ async fn home(
     sharding.home_of(workspace_id).await
 }
 
-/// Whether a move closes or has frozen the workspace in the database that owns it, and is none of now.
+/// Whether an earlier move left this workspace closed or frozen.
 fn is_left(found: &Move) -> bool {
-    found.is_between_databases() && matches!(found.state, State::Closing | State::Frozen | State::TakenBack)
+    found.is_between_databases() && matches!(found.state, State::Closing | State::Frozen | State::Canceled)
 }
 
-/// Gives up what a move that is over has left in this database. That the directory does not name it proves that, if it is read
+/// Cancels what a move that is over has left in this database. That the directory does not name it proves that, if it is read
 /// after the row: it has named the move before there was a row, and never names it again. A row that came late may be of a move
 /// that has begun since.
-async fn give_up_left(here: &Services, sharding: &Sharding, left: &Move) -> Step<()> {
+async fn cancel_leftover(here: &Services, sharding: &Sharding, left: &Move) -> Step<()> {
     if let Some(Home { shard, transit }) = sharding.home_of(&left.workspace_id).await? {
         let is_under_way = transit.is_some_and(|transit| transit.id == left.id);
         // Only where it belongs is a workspace opened.
@@ -197,25 +198,25 @@ async fn give_up_left(here: &Services, sharding: &Sharding, left: &Move) -> Step
         }
     }
     if is_left(left) {
-        let taken_back = freeze::give_up(here, &left.workspace_id, Some(&left.id)).await?;
-        return Ok(taken_back.map(|_| ()));
+        let canceled = cancel_export_as(here, &left.workspace_id, Some(&left.id)).await?;
+        return Ok(canceled.map(|_| ()));
     }
-    give_up::step_of(here, left).await.map(|_| Ok(()))
+    cancel_import::step_of(here, left).await.map(|_| Ok(()))
 }
 
-/// Gives up what requests that came late have left in this database of moves that are over: a closed workspace would stay closed
+/// Cancels what requests that came late have left in this database of moves that are over: a closed workspace would stay closed
 /// until somebody asks about it. Whether there may be more.
-pub(crate) async fn give_up_late(services: &Services) -> Result<bool, Fault> {
+pub(crate) async fn cancel_leftovers(services: &Services) -> Result<bool, Fault> {
     let Some(sharding) = services.sharding() else { return Ok(false) };
     let late = sql!(
         "SELECT workspace_id FROM moves WHERE substr(id, 1, 4) = 'mov_'
-         AND state IN ('closing', 'frozen', 'taken_back', 'arriving', 'arrived', 'dropping')"
+         AND state IN ('closing', 'frozen', 'canceled', 'arriving', 'arrived', 'canceling')"
     );
     let [late] = services.read([late]).await?;
     let mut more = false;
     for row in late.iter() {
         let Some(left) = Move::of(services, &row.id("workspace_id")?).await? else { continue };
-        match give_up_left(services, sharding, &left).await {
+        match cancel_leftover(services, sharding, &left).await {
             Ok(Ok(())) => more = true,
             // It is under way.
             Ok(Err(_)) | Err(Fault::Stale) => {}
@@ -337,7 +338,7 @@ impl Between<'_> {
         }
         let note = match owner == self.owner {
             true => format!(
-                "the move of {workspace_id} is given up: it stays in {} ({})",
+                "the move of {workspace_id} is canceled: it stays in {} ({})",
                 sharding.name(owner),
                 transit.id
             ),
@@ -355,8 +356,8 @@ impl Between<'_> {
             Some(found) if found.state == State::Running => return self.close(&from).await,
             Some(found) if self.is_its(&found) => found,
             Some(found) if is_left(&found) => {
-                let given_up = give_up_left(&from, self.sharding, &found).await?;
-                return Ok(given_up.map(|()| self.told(Stage::Closing)));
+                let canceled = cancel_leftover(&from, self.sharding, &found).await?;
+                return Ok(canceled.map(|()| self.told(Stage::Closing)));
             }
             Some(_) => return Ok(Err(Refusal::BetweenHosts)),
         };
@@ -395,19 +396,19 @@ impl Between<'_> {
             Some(found) if self.is_its(&found) => found,
             // This database does not own the workspace.
             Some(found) if found.is_between_databases() => {
-                let given_up = give_up_left(&to, self.sharding, &found).await?;
-                return Ok(given_up.map(|()| self.told(Stage::Copying)));
+                let canceled = cancel_leftover(&to, self.sharding, &found).await?;
+                return Ok(canceled.map(|()| self.told(Stage::Copying)));
             }
             Some(_) => return Ok(Err(Refusal::BetweenHosts)),
         };
         if target.schema != SCHEMA {
             return Ok(Err(Refusal::SchemaChanged));
         }
-        // They have changed since, if somebody has taken the workspace back, and closed it again.
+        // They have changed since, if somebody has canceled the move, and closed it again.
         let is_of_others = || Ok::<_, Fault>(import::progress::<Copied>(&target)?.frozen != source.file_key);
         match target.state {
-            State::Dropping => self.drop_copy(&to, &target).await,
-            State::Arriving | State::Arrived if is_of_others()? => self.drop_copy(&to, &target).await,
+            State::Canceling => self.cancel_copy(&to, &target).await,
+            State::Arriving | State::Arrived if is_of_others()? => self.cancel_copy(&to, &target).await,
             State::Arriving => self.copy(from, &to, &target).await.map(Ok),
             State::Arrived if has_people(from, self.workspace_id).await? => Ok(Err(Refusal::HasPeople)),
             State::Arrived => self.decide(self.transit.other, self.owner).await.map(Ok),
@@ -416,8 +417,8 @@ impl Between<'_> {
     }
 
     /// What was copied is erased; then it is copied anew.
-    async fn drop_copy(&self, to: &Services, target: &Move) -> Step<Told> {
-        give_up::step_of(to, target).await?;
+    async fn cancel_copy(&self, to: &Services, target: &Move) -> Step<Told> {
+        cancel_import::step_of(to, target).await?;
         Ok(Ok(self.told(Stage::Copying)))
     }
 
@@ -488,7 +489,7 @@ impl Between<'_> {
         let theirs = self.row(self.transit.other).await?.filter(|found| self.is_its(found));
         let has_moved = ours.is_some_and(|found| matches!(found.state, State::Arrived | State::Running));
         if wished != Some(self.owner) && (has_moved || wished.is_some()) {
-            return Ok(Err(if has_moved { Refusal::Decided } else { Refusal::TakenBack }));
+            return Ok(Err(if has_moved { Refusal::Decided } else { Refusal::Canceled }));
         }
         let settling = self.told(Stage::Settling);
         match (ours, &theirs) {
@@ -505,12 +506,12 @@ impl Between<'_> {
                 lock::disarm_running(&owner, self.workspace_id).await?;
             }
             (Some(found), _) if is_left(found) => {
-                let taken_back = freeze::give_up(&owner, self.workspace_id, Some(&found.id)).await?;
-                return Ok(taken_back.map(|_| settling));
+                let canceled = cancel_export_as(&owner, self.workspace_id, Some(&found.id)).await?;
+                return Ok(canceled.map(|_| settling));
             }
             (_, Some(left)) if left.state == State::Erasing => return self.erase(&other).await,
             (_, Some(left)) if left.state != State::Gone => {
-                give_up::step_of(&other, left).await?;
+                cancel_import::step_of(&other, left).await?;
             }
             _ => {
                 let is_locked = |found: &&Move| found.is_between_databases() && found.state != State::Running;
@@ -519,8 +520,8 @@ impl Between<'_> {
                         return Err(self.bug(found));
                     }
                     // It came late.
-                    let given_up = give_up_left(&owner, self.sharding, found).await?;
-                    return Ok(given_up.map(|()| settling));
+                    let canceled = cancel_leftover(&owner, self.sharding, found).await?;
+                    return Ok(canceled.map(|()| settling));
                 }
                 // Whoever has opened it may have died before.
                 lock::disarm_running(&owner, self.workspace_id).await?;

@@ -19,7 +19,7 @@ pub(crate) async fn moved_key(services: &Services, hash: &str) -> Result<Option<
         format!(
             "SELECT CASE WHEN substr(m.id, 1, 4) = '{MOVE}_' THEN 'frozen' ELSE m.state END AS state, m.moved_to AS moved_to
              FROM api_keys AS k JOIN moves AS m ON m.workspace_id = k.workspace_id WHERE k.hash = :hash AND k.revoked_at = {AWAY}
-             AND NOT (substr(m.id, 1, 4) = '{MOVE}_' AND m.state IN ('arriving', 'dropping', 'erasing', 'gone'))"
+             AND NOT (substr(m.id, 1, 4) = '{MOVE}_' AND m.state IN ('arriving', 'canceling', 'erasing', 'gone'))"
         ),
         hash = hash
     );

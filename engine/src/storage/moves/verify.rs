@@ -42,7 +42,7 @@ async fn step(services: &Services, workspace_id: &WorkspaceId) -> Result<(), Fau
     let import = import::find(services, workspace_id).await?;
     match import.state {
         State::Arriving => {}
-        State::Dropping => return Err(Declined::Dropping.into()),
+        State::Canceling => return Err(Declined::Canceling.into()),
         _ => return Ok(()),
     }
     import::check_schema(&import)?;

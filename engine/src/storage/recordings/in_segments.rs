@@ -21,6 +21,10 @@ use crate::storage::recordings::{key, waveform};
 /// The head of a WAV file.
 const HEAD_BYTES: u64 = 44;
 
+/// Segments that may be stored beyond those that a row counts: those that may be uncounted while a call goes on, and those that its
+/// end has stored.
+pub const SEGMENTS_UNCOUNTED_MAX: u64 = (RECORDING_UNCOUNTED_MAX + RECORDING_WAITING_MAX + 1) as u64;
+
 /// The duration of the segments that this service writes.
 pub fn segment_ms(services: &Services) -> i64 {
     match services.ports().blobs.is_metered() {
@@ -214,7 +218,7 @@ fn head(rate_hz: u32, audio_bytes: u64) -> Bytes {
 }
 
 /// Removes the blobs of a row with the columns of [`super::columns::BLOBS`], including segments that were stored and never
-/// counted: those that may be uncounted while a call goes on, and those that its end has stored.
+/// counted.
 pub(crate) async fn remove(
     services: &Services,
     workspace_id: &WorkspaceId,
@@ -222,7 +226,6 @@ pub(crate) async fn remove(
     row: &Row<'_>,
 ) -> Result<Result<(), BlobError>, Fault> {
     let key = key(workspace_id, call_id, &row.id("id")?)?;
-    let uncounted = RECORDING_UNCOUNTED_MAX + RECORDING_WAITING_MAX + 1;
-    let segments = row.integer("segments")?.unsigned_abs() + uncounted as u64;
+    let segments = row.integer("segments")?.unsigned_abs() + SEGMENTS_UNCOUNTED_MAX;
     Ok(services.ports().blobs.delete_all((0..segments).map(|n| key.segment(n)).collect()).await)
 }

@@ -55,9 +55,10 @@ impl Services {
                 }
             }
         }
-        if !removed.is_empty() {
+        if !due.is_empty() {
             let list = json!(removed).to_string();
-            let gone = [
+            // In one batch: it removes, which a full disk still takes.
+            let done = [
                 sql!(
                     format!(
                         "DELETE FROM recordings WHERE id IN (SELECT value FROM json_each(:list)) AND state = 'abandoned' AND {STAYS}"
@@ -70,18 +71,15 @@ impl Services {
                     ),
                     list = &list
                 ),
-            ];
-            self.write(gone).await?;
-        }
-        if !postponed.is_empty() {
-            let later = sql!(
-                format!(
-                    "UPDATE recordings SET due_at = :later WHERE id IN (SELECT value FROM json_each(:list)) AND due_at IS NOT NULL AND {STAYS}"
+                sql!(
+                    format!(
+                        "UPDATE recordings SET due_at = :later WHERE id IN (SELECT value FROM json_each(:list)) AND due_at IS NOT NULL AND {STAYS}"
+                    ),
+                    later = self.ports().clock.now_ms() + RECORDING_RETRY_MS,
+                    list = json!(postponed).to_string()
                 ),
-                later = self.ports().clock.now_ms() + RECORDING_RETRY_MS,
-                list = json!(postponed).to_string()
-            );
-            self.write([later]).await?;
+            ];
+            self.write(done).await?;
         }
         Ok(failed)
     }

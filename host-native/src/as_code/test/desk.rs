@@ -6,7 +6,7 @@ use sidetone_engine::ports::HttpError;
 
 use super::models::{self, is_built_in};
 use crate::Sandbox;
-use crate::as_code::failure::Failure;
+use crate::as_code::failure::{Failure, told};
 use crate::as_code::folder::{Folder, names, shown};
 use crate::as_code::kind::{Kind, Verb, operation};
 
@@ -106,11 +106,5 @@ impl<'a> Desk<'a> {
 
 /// What the service says is wrong.
 pub fn problem(answer: &Value) -> String {
-    let error = &answer["error"];
-    let mut text = error["message"].as_str().unwrap_or("no answer").to_owned();
-    for field in error["details"]["fields"].as_array().into_iter().flatten() {
-        let part = |name: &str| field[name].as_str().unwrap_or_default().to_owned();
-        text.push_str(&format!("\n  {} {}", part("field"), part("message")));
-    }
-    text
+    told(&answer["error"], "  ").unwrap_or_else(|| "no answer".to_owned())
 }

@@ -16,8 +16,9 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::folder::shown;
 use super::kind::Kind;
-use super::show::{Paint, clean};
+use super::show::Paint;
 use super::{CONFLICT, DONE, existing, say};
+use crate::text::clean;
 
 /// Failed runs whose transcripts are printed; the reports have all.
 const TRANSCRIPTS_MAX: usize = 20;

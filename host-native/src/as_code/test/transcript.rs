@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Ran, Verdict};
-use crate::as_code::show::{Paint, clean};
+use crate::as_code::show::Paint;
+use crate::text::clean;
 
 /// The run, its transcript with the row that decided, and its evaluations.
 pub fn shown(run: &Ran, paint: Paint) -> String {

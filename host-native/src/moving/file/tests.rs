@@ -250,7 +250,7 @@ fn one_command_writes_a_file_and_none_writes_over_one() {
     let target = folder.path().join("acme.move");
     let first = Begun::at(&target).unwrap();
     assert_eq!(Begun::at(&target).unwrap_err().exit_code(), 1);
-    first.give_up();
+    first.remove_if_empty();
     assert!(!part_of(&target).exists(), "nothing is left");
     let (writer, _) = resume(&target, EXPORT);
     complete(writer);

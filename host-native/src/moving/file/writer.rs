@@ -63,7 +63,7 @@ impl Begun {
         match target.try_exists() {
             Ok(false) => Ok(begun),
             Ok(true) => {
-                begun.give_up();
+                begun.remove_if_empty();
                 Err(Stop::failed(format!("{} exists; choose another file", target.display())))
             }
             Err(error) => Err(Stop::of_file(target, &error)),
@@ -71,7 +71,7 @@ impl Begun {
     }
 
     /// Leaves nothing behind, unless there was something before.
-    pub fn give_up(self) {
+    pub fn remove_if_empty(self) {
         if self.file.metadata().is_ok_and(|file| file.len() == 0) {
             // An empty file does no harm.
             let _ = std::fs::remove_file(&self.part);

@@ -101,10 +101,10 @@ fn it_asks_until_the_workspace_is_in_one_database() {
 }
 
 #[test]
-fn it_waits_for_so_long_and_can_be_given_up() {
+fn it_waits_for_so_long_and_can_be_canceled() {
     let (_, done) = Played::new([waits()]).moved(Some("DB_2"), 0);
     let stop = done.unwrap_err();
-    let told = format!("sidetone workspace move {} --give-up --url https://edge.example.com", workspace());
+    let told = format!("sidetone workspace move {} --cancel --url https://edge.example.com", workspace());
     assert!(stop.exit_code() == 1 && stop.to_string().contains(&told), "{stop}");
 
     let broken = (500, json!({"error": {"code": "internal", "message": "It is so."}}));
@@ -123,6 +123,6 @@ fn a_refusal_says_why() {
             json!({"error": {"code": "move_refused", "message": "It is so.", "details": {"reason": reason}}});
         let stop = Played::new([(409, error)]).moved(Some("DB_2"), 0).1.unwrap_err();
         assert_eq!((stop.exit_code(), stop.to_string().contains("It is so.")), (code, true), "{reason}");
-        assert!(!stop.to_string().contains("--give-up"), "nothing has begun: {stop}");
+        assert!(!stop.to_string().contains("--cancel"), "nothing has begun: {stop}");
     }
 }

@@ -291,9 +291,9 @@ impl Target {
     fn remove(&self) -> Response<Bytes> {
         let mut import = self.import.borrow_mut();
         match &mut *import {
-            Some(arriving) if arriving.state != "dropping" => {
-                arriving.state = "dropping";
-                said(200, &json!({"state": "dropping"}))
+            Some(arriving) if arriving.state != "canceling" => {
+                arriving.state = "canceling";
+                said(200, &json!({"state": "canceling"}))
             }
             _ => {
                 *import = None;

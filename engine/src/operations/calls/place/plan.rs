@@ -55,6 +55,8 @@ pub(super) struct Plan<'a> {
     to: E164,
     grant: Option<PhoneGrant>,
     problems: Vec<Error>,
+    /// Whether this process is late, which is the last of the problems.
+    is_late: bool,
 }
 
 /// The assistant of the call.
@@ -127,8 +129,9 @@ impl<'a> Plan<'a> {
             Err(Fault::Refused(error)) => problems.push(error),
             checked => checked?,
         }
-        problems.extend(services.is_late().then(admission::late));
-        Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems })
+        let is_late = services.is_late();
+        problems.extend(is_late.then(admission::late));
+        Ok(Self { services, assistant, from, to: body.to.clone(), grant, problems, is_late })
     }
 
     pub(super) fn dry_run(&self, body: &Body) -> DryRun {
@@ -156,6 +159,9 @@ impl<'a> Plan<'a> {
         let fields: Vec<FieldProblem> =
             self.problems.iter().filter(is_field).flat_map(Error::problems).collect();
         validate::refuse(&fields)?;
+        if self.is_late && self.problems.len() == 1 {
+            self.services.count_declined();
+        }
         if let Some(error) = self.problems.into_iter().next() {
             return Err(error.into());
         }

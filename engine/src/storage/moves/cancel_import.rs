@@ -1,4 +1,4 @@
-//! Giving an import up: what has arrived is deleted, some of it in each request.
+//! Canceling an import: what has arrived is deleted, some of it in each request.
 //!
 //! The row of the workspace stays, empty and locked, as that of one that was erased: to delete it, the database would search
 //! every table for rows that refer to it. The workspace can arrive again.
@@ -15,32 +15,32 @@ use crate::storage::moves::declined::Declined;
 use crate::storage::moves::import::{self, is_import};
 use crate::storage::moves::{Move, State, lock};
 
-/// How far giving up is.
+/// How far canceling is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivingUp {
+pub enum Canceling {
     /// There may be more rows.
     Rows,
     /// Nothing is left. Whether this step has deleted the last.
     Gone(bool),
 }
 
-/// Goes on with giving the import up. To be asked again until nothing is left of it.
-pub async fn give_up(services: &Services, workspace_id: &WorkspaceId) -> Result<GivingUp, Fault> {
+/// Goes on with canceling the import. To be asked again until nothing is left of it.
+pub async fn cancel_import(services: &Services, workspace_id: &WorkspaceId) -> Result<Canceling, Fault> {
     retry_stale(|| step(services, workspace_id)).await
 }
 
-async fn step(services: &Services, workspace_id: &WorkspaceId) -> Result<GivingUp, Fault> {
+async fn step(services: &Services, workspace_id: &WorkspaceId) -> Result<Canceling, Fault> {
     let Some(import) = Move::of(services, workspace_id).await?.filter(is_import) else {
-        return Ok(GivingUp::Gone(false));
+        return Ok(Canceling::Gone(false));
     };
     step_of(services, &import).await
 }
 
 /// The same of this one, which may be between two databases of this host.
-pub(super) async fn step_of(services: &Services, import: &Move) -> Result<GivingUp, Fault> {
+pub(super) async fn step_of(services: &Services, import: &Move) -> Result<Canceling, Fault> {
     match import.state {
-        State::Arriving | State::Arrived => begin(services, import).await.map(|()| GivingUp::Rows),
-        State::Dropping => go_on(services, import).await,
+        State::Arriving | State::Arrived => begin(services, import).await.map(|()| Canceling::Rows),
+        State::Canceling => go_on(services, import).await,
         _ => Err(Declined::HandedOver.into()),
     }
 }
@@ -62,25 +62,25 @@ async fn begin(services: &Services, import: &Move) -> Result<(), Fault> {
         }
     }
     let beginning = Erased::beginning(kept(import))?;
-    Ok(import::go_on(services, import, Vec::new(), State::Dropping, &beginning).await?)
+    Ok(import::go_on(services, import, Vec::new(), State::Canceling, &beginning).await?)
 }
 
-async fn go_on(services: &Services, import: &Move) -> Result<GivingUp, Fault> {
+async fn go_on(services: &Services, import: &Move) -> Result<Canceling, Fault> {
     let erased: Erased = import::progress(import)?;
     let Next { mut statements, place } =
         next(services, &import.workspace_id, &erased, kept(import), Blobs::of(import)).await?;
     if let Some(place) = place {
-        import::go_on(services, import, statements, State::Dropping, &place).await?;
-        return Ok(GivingUp::Rows);
+        import::go_on(services, import, statements, State::Canceling, &place).await?;
+        return Ok(Canceling::Rows);
     }
-    // Before the end: a repetition finds nothing to give up.
+    // Before the end: a repetition finds nothing to cancel.
     let Move { workspace_id, id, state, progress, .. } = import;
     let expected = lock::Expected { workspace_id, id, state: *state, progress };
     lock::disarm_left(services, &expected, LOCKED_TOMBSTONE).await?;
     // The words of the deleted calls are merged out of the text index.
     statements.push(search::erase_words().in_workspace(&import.workspace_id));
     import::go_on(services, import, statements, State::Gone, &Nothing {}).await?;
-    Ok(GivingUp::Gone(true))
+    Ok(Canceling::Gone(true))
 }
 
 /// The progress of what is gone: `{}`.

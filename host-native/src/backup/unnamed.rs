@@ -1,0 +1,79 @@
+//! Recordings and transcripts that no row names. A copy brings them back that was made before they were deleted, and the service, which
+//! removes what its rows name, would keep them for ever.
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use sidetone_engine::ports::BlobError;
+
+use super::blob_names::is_ours;
+use super::files::{self, Found};
+use super::verify::{Verified, verify};
+use super::{BLOBS, Failure};
+use crate::blobs;
+use crate::data::DataFolder;
+use crate::text::counted;
+
+/// The files in the folders of recordings and transcripts, to be listed before the database is read: a row is written before its
+/// files and goes after them, so nothing new that a service is writing meanwhile is without one.
+#[derive(Debug)]
+pub struct Listed(Vec<Found>);
+
+/// The recordings and transcripts that no row names.
+#[derive(Debug)]
+pub struct Unnamed {
+    /// Their paths below the data folder.
+    pub files: Vec<PathBuf>,
+    /// The size of all of them.
+    pub bytes: u64,
+    /// How many files of recordings and transcripts there are, named or not.
+    pub of_files: u64,
+}
+
+impl Listed {
+    /// Lists them.
+    pub fn of(folder: &Path) -> io::Result<Self> {
+        Ok(Self(files::all_blobs(folder)?))
+    }
+
+    /// Those that the service has not made.
+    pub fn foreign(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|file| file.name.as_path()).filter(|name| !is_ours(name))
+    }
+
+    /// Those that no row names and that are still there.
+    pub fn unnamed(&self, folder: &Path, verified: &Verified) -> Unnamed {
+        let is_unnamed = |file: &&Found| verified.is_unnamed(&file.name) && folder.join(&file.name).exists();
+        let unnamed: Vec<&Found> = self.0.iter().filter(is_unnamed).collect();
+        Unnamed {
+            bytes: unnamed.iter().map(|file| file.bytes).sum(),
+            files: unnamed.into_iter().map(|file| file.name.clone()).collect(),
+            of_files: (self.0.len() - self.foreign().count()) as u64,
+        }
+    }
+}
+
+/// Finds what no row of a sound database names, and removes it for good if whoever typed the command is sure of it.
+pub fn remove_unnamed(data: &DataFolder, secret: Option<&str>, is_sure: bool) -> Result<Unnamed, Failure> {
+    // A service could write a transcript under a name that was listed and that no row had yet.
+    let _lock = data.lock().map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => format!("--remove-unnamed works only while no service runs: {error}"),
+        _ => error.to_string(),
+    })?;
+    let listed = Listed::of(data.path())?;
+    let verified = verify(data.path(), secret)?;
+    let unnamed = listed.unnamed(data.path(), &verified);
+    if verified.calls == 0 && !unnamed.files.is_empty() {
+        let [recordings, transcripts] = BLOBS;
+        return Err(format!(
+            "the database has no calls, so {} in {recordings} and {transcripts} must be another one's, and stay: restore that database. \
+             If it is lost for good, remove these two folders yourself",
+            counted(unnamed.files.len() as u64, "file")
+        )
+        .into());
+    }
+    if is_sure {
+        blobs::delete_all(unnamed.files.iter().map(|file| data.path().join(file)).collect())
+            .map_err(|BlobError(why)| why)?;
+    }
+    Ok(unnamed)
+}

@@ -1,0 +1,1 @@
+UPDATE memberships SET used_at = 1700000000000;

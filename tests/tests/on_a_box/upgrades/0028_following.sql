@@ -1,0 +1,1 @@
+UPDATE call_transcripts SET changes = 3 WHERE seq = 4;

@@ -1,0 +1,1 @@
+UPDATE assistants SET keys = 1 WHERE id = 'asst_~02';
