@@ -49,6 +49,8 @@ pub enum OpenError {
     Sqlite(rusqlite::Error),
     /// A file cannot be written.
     File(std::io::Error),
+    /// There is no database, and this write-ahead log of one.
+    OnlyLog(PathBuf),
 }
 
 impl std::fmt::Display for OpenError {
@@ -66,6 +68,12 @@ impl std::fmt::Display for OpenError {
             ),
             Self::Sqlite(error) => write!(f, "the database cannot be used: {error}"),
             Self::File(error) => write!(f, "the database cannot be written: {error}"),
+            Self::OnlyLog(log) => write!(
+                f,
+                "the database is missing, and {} has changes that are in no other file; put the database back beside it, or, to \
+                 go on without them, move that file away",
+                log.display()
+            ),
         }
     }
 }
@@ -101,7 +109,8 @@ impl Sqlite {
         // SQLite creates its other files with the mode of this one.
         match data::private().create_new(true).write(true).open(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
-            _ => {}
+            Err(_) => {}
+            Ok(_) => refuse_only_log(path)?,
         }
         let mut session = connection::open(path)?;
         let file = FileIdentity::of(path)?;
@@ -140,6 +149,17 @@ impl Sqlite {
         }
         copied
     }
+}
+
+/// SQLite deletes a log that it finds beside a new database. It may be of one that was moved away under a service, and have its
+/// last changes.
+fn refuse_only_log(new: &Path) -> Result<(), OpenError> {
+    let log = data::wal_of(new);
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        std::fs::remove_file(new)?;
+        return Err(OpenError::OnlyLog(log));
+    }
+    Ok(())
 }
 
 /// Makes durable what the database shows, before anybody sees it. After a kill, recovery finds commits that were never
@@ -296,6 +316,31 @@ mod tests {
             assert!(matches!(written, Err(DatabaseError::Unavailable(_))), "{written:?}");
         }
         assert!(database.file().is_lost());
+    }
+
+    /// As after `mv sidetone.db elsewhere` under a service, which then ends and is started again.
+    #[test]
+    fn a_log_without_its_database_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("a.db"), folder.path().join("b.db"));
+        let mut session = connection::open(&path).unwrap();
+        migrate::migrate(session.connection()).unwrap();
+        let insert = sql!("INSERT INTO service_facts (name, value) VALUES ('a', 'b')");
+        connection::write_one(&session, &[insert]).unwrap();
+        std::fs::rename(&path, &elsewhere).unwrap();
+        let log = data::wal_of(&path);
+        let bytes = std::fs::read(&log).unwrap();
+        assert!(!bytes.is_empty());
+        let told = Sqlite::open(&path, 0).err().unwrap().to_string();
+        assert!(told.contains("a.db-wal") && told.contains("put the database back"), "{told}");
+        assert!(!path.exists() && std::fs::read(&log).unwrap() == bytes);
+        drop(session);
+        std::fs::rename(&elsewhere, &path).unwrap();
+        let database = Sqlite::open(&path, 0).unwrap();
+        drop(database);
+        let session = connection::open(&path).unwrap();
+        let found = connection::read(&session, &[sql!("SELECT value FROM service_facts")]).unwrap();
+        assert_eq!(found[0].iter().count(), 1);
     }
 
     #[test]
