@@ -43,6 +43,8 @@ function play(trace) {
   const rows = [...document.querySelectorAll('.talk li')];
   const length = Number(trace.dataset.length) / 1000;
   const told = document.querySelector('[data-clock]');
+  // Together: the page jumps if its own player appears after the browser's has gone.
+  audio.parentElement.classList.add('ready');
   for (const hidden of document.querySelectorAll('[data-play], [data-clock], [data-rate]')) hidden.hidden = false;
   cursor.hidden = false;
   let frame;
