@@ -99,8 +99,8 @@ pub(crate) fn delete_all(mut paths: Vec<PathBuf>) -> Result<(), BlobError> {
 }
 
 fn delete(path: &Path) -> io::Result<()> {
-    found(fs::remove_file(path.with_added_extension(PART)))?;
-    found(fs::remove_file(path)).map(drop)
+    data::remove_if_there(&path.with_added_extension(PART))?;
+    data::remove_if_there(path)
 }
 
 fn wrong(path: &Path, error: &io::Error) -> BlobError {

@@ -44,7 +44,7 @@ impl Kept {
 
     /// The workspaces with something to delete, beginning behind the last one.
     fn due(self, now_ms: i64) -> Statement {
-        let last = self.last();
+        let had_its_turn = service_facts::had_its_turn(self.last());
         let (days, oldest) = match self {
             Self::Calls => (
                 "call_retention_days",
@@ -58,7 +58,7 @@ impl Kept {
         sql!(
             format!(
                 "SELECT id, until FROM (SELECT w.id AS id, CAST(:now AS INTEGER) - w.{days} * 86400000 AS until, ({oldest}) AS oldest,
-                   w.id <= COALESCE((SELECT value FROM service_facts WHERE name = '{last}'), '') AS had_its_turn
+                   {had_its_turn} AS had_its_turn
                  FROM workspaces AS w WHERE w.{days} IS NOT NULL AND {}) WHERE oldest < until
                  ORDER BY had_its_turn, id LIMIT {RETENTION_WORKSPACES_MAX}",
                 stays("w.id")

@@ -18,6 +18,7 @@ use crate::ports::statement::Statement;
 use crate::ports::{BlobError, BlobKey};
 use crate::sql;
 use crate::storage::moves::lock::stays;
+use crate::storage::service_facts;
 
 pub(crate) use put_back::{COLUMNS, content, lost_in_words};
 pub(crate) use remove::{due, mark_for_removal};
@@ -37,13 +38,13 @@ pub(crate) const LAST: &str = "last_archiving";
 /// looked at, beginning behind the last one, or one without an `id` if there is none, or while the upgrade of the search still
 /// reads transcripts where they are.
 pub(crate) fn workspaces(until_ms: i64, now_ms: i64, most: usize) -> Statement {
+    let had_its_turn = service_facts::had_its_turn(LAST);
+    let pauses = service_facts::pauses(NEXT, ARCHIVE_PAUSE_MS);
     sql!(
         format!(
-            "WITH time AS (SELECT 1 WHERE NOT EXISTS (
-               SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)
-               AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {ARCHIVE_PAUSE_MS}))
+            "WITH time AS (SELECT 1 WHERE NOT {pauses})
              SELECT due.id AS id FROM time LEFT JOIN (
-               SELECT w.id AS id, w.id <= COALESCE((SELECT value FROM service_facts WHERE name = '{LAST}'), '') AS had_its_turn
+               SELECT w.id AS id, {had_its_turn} AS had_its_turn
                FROM workspaces AS w WHERE EXISTS (SELECT 1 FROM time)
                AND NOT EXISTS (SELECT 1 FROM search_upgrade) AND {}
                AND EXISTS (SELECT 1 FROM calls WHERE calls.workspace_id = w.id

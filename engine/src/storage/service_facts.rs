@@ -26,6 +26,20 @@ pub(crate) fn set(name: &str, value: &str) -> Statement {
     )
 }
 
+/// Whether this fact holds a time that is still to come, at `:now`, as an expression. One further away than the longest pause was
+/// written with a clock that was ahead, and does not count.
+pub(crate) fn pauses(name: &str, longest_ms: i64) -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM service_facts WHERE name = '{name}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)
+           AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {longest_ms})"
+    )
+}
+
+/// Whether workspace `w` had its turn since all had theirs, as an expression: this fact holds the one whose turn was the last.
+pub(crate) fn had_its_turn(last: &str) -> String {
+    format!("w.id <= COALESCE((SELECT value FROM service_facts WHERE name = '{last}'), '')")
+}
+
 /// Removes a fact.
 pub(super) fn remove(name: &str) -> Statement {
     sql!("DELETE FROM service_facts WHERE name = :name", name = name)

@@ -27,13 +27,11 @@ pub(crate) fn mark_for_removal() -> &'static str {
 
 /// What the sweep removes now, for [`Services::remove_archives`]: nothing before it is time to go on.
 pub(crate) fn due(now_ms: i64) -> Statement {
+    let pauses = service_facts::pauses(NEXT, RECORDING_RETRY_MS);
     sql!(
         format!(
             "SELECT call_id, workspace_id FROM archives_to_remove WHERE due_at <= :now AND {STAYS}
-             AND NOT EXISTS (
-               SELECT 1 FROM service_facts WHERE name = '{NEXT}' AND CAST(value AS INTEGER) > CAST(:now AS INTEGER)
-               AND CAST(value AS INTEGER) <= CAST(:now AS INTEGER) + {RECORDING_RETRY_MS})
-             ORDER BY due_at LIMIT CAST(:most AS INTEGER)"
+             AND NOT {pauses} ORDER BY due_at LIMIT CAST(:most AS INTEGER)"
         ),
         now = now_ms,
         most = SWEEP_ROWS_MAX
