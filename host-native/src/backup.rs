@@ -13,7 +13,6 @@ mod verify;
 use std::path::{Path, PathBuf};
 
 pub use manifest::Manifest;
-pub(crate) use read::open;
 pub use restore::restore;
 pub use unnamed::{Listed, Unnamed, remove_unnamed};
 pub use verify::{Verified, verify, verify_quickly};
@@ -67,7 +66,9 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
         )
         .into());
     }
-    match Form::of(target) {
+    let form = Form::of(target);
+    refuse_place(target, form)?;
+    match form {
         Form::Database => {
             if target.try_exists()? {
                 return Err(format!("{} exists; choose another file", target.display()).into());
@@ -82,6 +83,28 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
         Form::Archive => archive::backup(data, target, say),
         Form::Folder => folder::backup(data, target, say),
     }
+}
+
+/// A folder is made with those above it, and a file is not.
+fn refuse_place(target: &Path, form: Form) -> Result<(), Failure> {
+    let why = match form {
+        Form::Folder => target.ancestors().find(|path| path.is_file()).map(|file| {
+            format!(
+                "{} is a file; name a folder, a new file NAME.tar (all in one archive) or a new file NAME.db (the database alone)",
+                file.display()
+            )
+        }),
+        Form::Archive | Form::Database => target
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+            .map(|folder| {
+                format!(
+                    "the folder {} does not exist or cannot be reached; make it, or name another one",
+                    folder.display()
+                )
+            }),
+    };
+    why.map_or(Ok(()), |why| Err(why.into()))
 }
 
 /// Where a path leads, as far as it exists.

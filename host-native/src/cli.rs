@@ -19,6 +19,7 @@ use sidetone_engine::storage::fault::Fault;
 use tokio::runtime::Runtime;
 
 use crate::as_code;
+use crate::log;
 use crate::memory;
 use crate::server;
 use crate::text::clean;
@@ -92,16 +93,20 @@ enum Command {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Runs the command line. The caller prints an error as one line on standard error.
-pub fn main() -> Result<(), Failure> {
-    // It may name what stands in a backup or a database that somebody else made, and a terminal would obey that.
-    work().map_err(|error| clean(&error.to_string()).into())
+/// Runs the command line. An error is the line that the caller prints on standard error.
+pub fn main() -> Result<(), String> {
+    memory::use_small_pages();
+    let command = Arguments::parse().command.unwrap_or(Command::Serve);
+    let is_log = matches!(command, Command::Serve);
+    work(command).map_err(|error| {
+        // It may name what stands in a backup or a database that somebody else made, and a terminal would obey that.
+        let error = clean(&error.to_string());
+        if is_log { log::last_line(&error) } else { log::last_line_of_command(&error) }
+    })
 }
 
-fn work() -> Result<(), Failure> {
-    memory::use_small_pages();
-    let arguments = Arguments::parse();
-    if let Some(Command::AsCode(command)) = &arguments.command {
+fn work(command: Command) -> Result<(), Failure> {
+    if let Command::AsCode(command) = &command {
         // Their exit codes say more than that something failed.
         std::process::exit(i32::from(as_code::run(command)));
     }
@@ -111,7 +116,7 @@ fn work() -> Result<(), Failure> {
         .enable_all()
         .event_interval(8)
         .build()?;
-    run(arguments.command.unwrap_or(Command::Serve), runtime)
+    run(command, runtime)
 }
 
 fn run(command: Command, runtime: Runtime) -> Result<(), Failure> {

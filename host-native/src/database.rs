@@ -19,8 +19,10 @@ use sidetone_engine::ports::{BoxFuture, Database, DatabaseError, NotWritable};
 use sidetone_engine::storage::migrations::{DIRECTORY_MIGRATIONS, MIGRATIONS};
 
 use crate::data;
+use crate::lost_database::Lost;
 use crate::metrics::Metrics;
 use connection::Session;
+pub(crate) use connection::open_to_read;
 pub use file_identity::FileIdentity;
 use readers::Readers;
 use reserve::Reserve;
@@ -49,8 +51,8 @@ pub enum OpenError {
     Sqlite(rusqlite::Error),
     /// A file cannot be written.
     File(std::io::Error),
-    /// There is no database, and this write-ahead log of one.
-    OnlyLog(PathBuf),
+    /// There is no database, and something of one.
+    Lost(Lost),
 }
 
 impl std::fmt::Display for OpenError {
@@ -68,12 +70,7 @@ impl std::fmt::Display for OpenError {
             ),
             Self::Sqlite(error) => write!(f, "the database cannot be used: {error}"),
             Self::File(error) => write!(f, "the database cannot be written: {error}"),
-            Self::OnlyLog(log) => write!(
-                f,
-                "the database is missing, and {} has changes that are in no other file; put the database back beside it, or, to \
-                 go on without them, move that file away",
-                log.display()
-            ),
+            Self::Lost(lost) => lost.fmt(f),
         }
     }
 }
@@ -88,6 +85,15 @@ fn is_damaged(error: &rusqlite::Error) -> bool {
 impl From<rusqlite::Error> for OpenError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
+    }
+}
+
+impl From<OpenError> for DatabaseError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Sqlite(error) => connection::error(error),
+            other => Self::Unavailable(other.to_string()),
+        }
     }
 }
 
@@ -106,11 +112,13 @@ impl Sqlite {
 
     /// The same, with its transactions measured in `metrics`.
     pub fn open_measured(path: &Path, reserved: Reserved, metrics: Arc<Metrics>) -> Result<Self, OpenError> {
+        if let Some(lost) = Lost::log_of(path) {
+            return Err(OpenError::Lost(lost));
+        }
         // SQLite creates its other files with the mode of this one.
         match data::private().create_new(true).write(true).open(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
-            Err(_) => {}
-            Ok(_) => refuse_only_log(path)?,
+            _ => {}
         }
         let mut session = connection::open(path)?;
         let file = FileIdentity::of(path)?;
@@ -149,17 +157,6 @@ impl Sqlite {
         }
         copied
     }
-}
-
-/// SQLite deletes a log that it finds beside a new database. It may be of one that was moved away under a service, and have its
-/// last changes.
-fn refuse_only_log(new: &Path) -> Result<(), OpenError> {
-    let log = data::wal_of(new);
-    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
-        std::fs::remove_file(new)?;
-        return Err(OpenError::OnlyLog(log));
-    }
-    Ok(())
 }
 
 /// Makes durable what the database shows, before anybody sees it. After a kill, recovery finds commits that were never
@@ -334,6 +331,17 @@ mod tests {
         let told = Sqlite::open(&path, 0).err().unwrap().to_string();
         assert!(told.contains("a.db-wal") && told.contains("put the database back"), "{told}");
         assert!(!path.exists() && std::fs::read(&log).unwrap() == bytes);
+        std::fs::write(&path, []).unwrap();
+        let backup = folder.path().join("c.db");
+        for outcome in [
+            Sqlite::open(&path, 0).map(drop),
+            Sqlite::is_earlier(&path).map(drop),
+            Sqlite::backup(&path, &backup),
+            open_to_read(&path).map(drop),
+        ] {
+            assert!(matches!(outcome, Err(OpenError::Lost(_))), "{outcome:?}");
+            assert_eq!(std::fs::read(&log).unwrap(), bytes);
+        }
         drop(session);
         std::fs::rename(&elsewhere, &path).unwrap();
         let database = Sqlite::open(&path, 0).unwrap();

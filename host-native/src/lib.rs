@@ -14,6 +14,7 @@ pub mod http_client;
 pub mod keys;
 mod lateness;
 pub mod log;
+mod lost_database;
 mod memory;
 pub mod metrics;
 pub mod moving;

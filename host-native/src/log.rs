@@ -2,14 +2,20 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use serde_json::json;
 use sidetone_engine::base::setting::SettingError;
+use sidetone_engine::base::time;
 use sidetone_engine::engine::LogRecord;
+use sidetone_engine::ports::Clock as _;
 use tracing::Metadata;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::settings::variable;
+use crate::system::SystemClock;
 
 /// The setting that chooses between text and JSON.
 pub const LOG_FORMAT: &str = "SIDETONE_LOG_FORMAT";
@@ -69,6 +75,23 @@ pub fn start(format: LogFormat) -> Result<WorkerGuard, SettingError> {
         }
     }
     Ok(guard)
+}
+
+/// Why a service has ended, as the last line of its log, also where the log was never started.
+pub fn last_line(error: &str) -> String {
+    match LogFormat::read(variable(LOG_FORMAT).as_deref()) {
+        Ok(LogFormat::Json) => {
+            let timestamp = time::format(SystemClock.now_ms());
+            json!({"timestamp": timestamp, "level": "ERROR", "message": error, "target": "sidetone"})
+                .to_string()
+        }
+        _ => last_line_of_command(error),
+    }
+}
+
+/// Why a command has failed: people read it, whatever the format of the log.
+pub fn last_line_of_command(error: &str) -> String {
+    format!("sidetone: {error}")
 }
 
 /// Whatever `RUST_LOG` says.

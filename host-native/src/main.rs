@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     match sidetone::cli::main() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sidetone: {error}");
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

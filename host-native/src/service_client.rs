@@ -67,6 +67,11 @@ impl ServiceClient {
         &self.url
     }
 
+    /// What gives another URL.
+    pub fn named_by(&self) -> &str {
+        &self.named_by
+    }
+
     /// A request to a path, which may have a query, with the key.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url)).bearer_auth(self.key.reveal())
@@ -118,16 +123,30 @@ impl ServiceClient {
     /// Why there is no answer, and what to do where that is known.
     fn told(&self, error: &reqwest::Error) -> String {
         let cause = cause(error);
-        match tls_error(cause) {
-            Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-                format!("{cause}: it does not speak HTTPS there; perhaps http://")
-            }
-            None if error.is_connect() => {
-                format!("{cause}; does a service run there? {} names another", self.named_by)
-            }
-            _ => cause.to_string(),
+        if error.is_connect() && !is_of_tls(cause) {
+            return format!("{cause}; does a service run there? {} names another", self.named_by);
         }
+        with_hint(cause.to_string())
     }
+}
+
+/// Why there is no answer, with what to do if the reason is HTTPS at a port of plain HTTP. `sidetone doctor` knows no more
+/// of a reason than its text.
+pub fn with_hint(reason: String) -> String {
+    let is_plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+    match reason == is_plain.to_string() {
+        true => format!("{reason}: it does not speak HTTPS there; perhaps http://"),
+        false => reason,
+    }
+}
+
+/// What is wrong with an answer that no service of Sidetone gives, and what to do: `named_by` gives another URL.
+pub fn strange(response: &Response<Bytes>, named_by: &str) -> String {
+    let status = response.status().as_u16();
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.trim()));
+    format!("does not answer like a Sidetone service (status {status}{kind}); check {named_by}")
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -144,11 +163,11 @@ fn cause(error: &reqwest::Error) -> &(dyn Error + 'static) {
     reason
 }
 
-/// The error of TLS that a reason is: one of input and output may have it in it.
-fn tls_error<'a>(reason: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+/// Whether a reason is an error of TLS: one of input and output may have it in it.
+fn is_of_tls(reason: &(dyn Error + 'static)) -> bool {
     match reason.downcast_ref::<io::Error>() {
-        Some(error) => tls_error(error.get_ref()?),
-        None => reason.downcast_ref(),
+        Some(error) => error.get_ref().is_some_and(|inner| is_of_tls(inner)),
+        None => reason.is::<rustls::Error>(),
     }
 }
 
@@ -218,6 +237,20 @@ mod tests {
         };
         let (told, ()) = tokio::join!(refused("--url", &url), serve);
         assert!(told.ends_with(": it does not speak HTTPS there; perhaps http://"), "{told}");
+    }
+
+    #[test]
+    fn an_answer_of_another_server_is_told() {
+        let told = |kind: Option<&str>| {
+            let mut response = Response::builder().status(404);
+            if let Some(kind) = kind {
+                response = response.header(header::CONTENT_TYPE, kind);
+            }
+            strange(&response.body(Bytes::new()).unwrap(), "--url")
+        };
+        let with_kind = "does not answer like a Sidetone service (status 404, text/html); check --url";
+        assert_eq!(told(Some("text/html; charset=utf-8")), with_kind);
+        assert_eq!(told(None), "does not answer like a Sidetone service (status 404); check --url");
     }
 
     #[test]

@@ -472,7 +472,7 @@ fn nothing_is_removed_beside_a_service_or_a_new_database() {
     record(&mut server.connect(&key));
     for yes in [None, Some("--yes")] {
         let error = refused(&remove(yes));
-        assert!(error.contains("only while no service runs") && error.contains("stop it first"), "{error}");
+        assert!(error.contains("only while no service runs") && error.ends_with("stop it first"), "{error}");
     }
     assert!(server.stop().success());
 
@@ -489,7 +489,16 @@ fn nothing_is_removed_beside_a_service_or_a_new_database() {
         let file = data.join(name);
         assert!(!file.exists() || fs::remove_file(file).is_ok());
     }
+    for yes in [None, Some("--yes")] {
+        let error = refused(&remove(yes));
+        assert!(error.contains("the database is missing or empty"), "{error}");
+    }
+    // A new database is made only where nothing is left of the old one.
+    let (recordings, aside) = (data.join("recordings"), folder.path().join("aside"));
+    fs::rename(&recordings, &aside).unwrap();
     assert!(Server::start(&data, &settings(&key)).stop().success());
+    let _ = fs::remove_dir(&recordings);
+    fs::rename(&aside, &recordings).unwrap();
     for yes in [None, Some("--yes")] {
         let error = refused(&remove(yes));
         assert!(error.contains("the database has no calls"), "{error}");
@@ -497,6 +506,137 @@ fn nothing_is_removed_beside_a_service_or_a_new_database() {
     assert!(segment.exists());
     let error = refused(&process::run(&data, &[], &["check", "--yes"]));
     assert!(!error.is_empty() && segment.exists(), "{error}");
+}
+
+/// A copy from a moment before brings back what the service has not noted as removed yet.
+#[test]
+fn what_was_deleted_a_moment_ago_is_found_and_removed() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    let mut client = server.connect(&key);
+    let paths = [record(&mut client), record(&mut client), record(&mut client)];
+    let [recording, call, kept] = paths.each_ref().map(|path| path.split('/').nth(2).unwrap());
+    let workspace = first_segment(&data).parent().unwrap().to_owned();
+    let entries = fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap().path());
+    let copies: Vec<_> = entries.map(|file| (fs::read(&file).unwrap(), file)).collect();
+    let left = || copies.iter().filter(|(_, file)| file.exists()).count();
+    let of_kept = copies.iter().filter(|(_, file)| text(file).contains(kept)).count();
+    client.expect(204, "DELETE", &paths[0], None);
+    client.expect(204, "DELETE", &format!("/calls/{call}"), None);
+    drop(client);
+    assert!(server.stop().success());
+    assert!(of_kept > 0 && left() == of_kept, "the service has removed the others");
+
+    // As if the transcript of the call had been archived.
+    let workspace_id = workspace.file_name().unwrap().to_str().unwrap();
+    let transcripts = data.join("transcripts");
+    let transcript = transcripts.join(workspace_id).join(format!("{call}.json"));
+    let database = rusqlite::Connection::open(data.join("sidetone.db")).unwrap();
+    let mark = "INSERT INTO archives_to_remove (call_id, workspace_id, due_at) VALUES (?1, ?2, 0)";
+    database.execute(mark, [call, workspace_id]).unwrap();
+    let due = "SELECT count(*) FROM recordings WHERE due_at IS NOT NULL";
+    assert_eq!(database.query_row(due, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+    drop(database);
+    copies.iter().for_each(|(bytes, file)| fs::write(file, bytes).unwrap());
+    fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+    fs::set_permissions(&transcripts, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(&transcript, "{}").unwrap();
+
+    let report = said(&process::run(&data, &[], &["check"]));
+    assert!(report.contains("every file belongs to the service"), "it removes them itself: {report}");
+    let files = format!("{} files (", copies.len() - of_kept + 1);
+    let output = process::run(&data, &[], &["check", "--remove-unnamed"]);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = refused(&output);
+    assert!(error.contains(&files) && error.contains("--remove-unnamed --yes"), "{error}");
+    assert!(report.contains(recording) && report.contains(call) && !report.contains(kept), "{report}");
+    assert_eq!(left(), copies.len(), "without --yes it changes nothing");
+    let report = said(&process::run(&data, &[], &["check", "--remove-unnamed", "--yes"]));
+    assert!(report.contains(&format!("removed  {files}")), "{report}");
+    assert!(left() == of_kept && !transcript.exists(), "{report}");
+    assert!(Server::start(&data, &settings(&key)).stop().success());
+}
+
+/// A check compares no files of a workspace that is moving, and says how many these are.
+#[test]
+fn recordings_of_a_locked_workspace_are_counted_apart() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let key = bootstrap_key(1);
+    let server = Server::start(&data, &settings(&key));
+    record(&mut server.connect(&key));
+    assert!(server.stop().success());
+    let sound = |report: &str| report.lines().next().unwrap_or_default().to_owned();
+    let report = said(&process::run(&data, &[], &["check"]));
+    assert!(sound(&report).ends_with(" 1 recording"), "{report}");
+
+    let database = rusqlite::Connection::open(data.join("sidetone.db")).unwrap();
+    let lock = "INSERT INTO moves (workspace_id, id, state, lock, schema, file_key, began_at, changed_at)
+        SELECT DISTINCT workspace_id, 'exp_1', 'released', 2, '', '', 0, 0 FROM recordings";
+    assert_eq!(database.execute(lock, []).unwrap(), 1);
+    drop(database);
+    let report = said(&process::run(&data, &[], &["check"]));
+    let counted = " 1 recording (1 in workspaces that a move keeps locked)";
+    assert!(sound(&report).ends_with(counted) && report.contains("all 0 recordings"), "{report}");
+}
+
+#[test]
+fn a_place_that_is_none_for_a_backup_is_named() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let data = at("data");
+    assert!(Server::start(&data, &[]).stop().success());
+    let backup = |target: &Path| refused(&process::run(&data, &[], &["backup", text(target)]));
+    for name in ["missing/copy.tar", "missing/copy.db"] {
+        let error = backup(&at(name));
+        let missing = format!("the folder {} does not exist", at("missing").display());
+        assert!(error.contains(&missing) && error.contains("make it"), "{error}");
+    }
+    fs::write(at("copy"), "mine").unwrap();
+    for target in [at("copy"), at("copy").join("nightly")] {
+        let error = backup(&target);
+        let is_a_file = format!("{} is a file;", at("copy").display());
+        assert!(error.contains(&is_a_file) && error.contains("NAME.tar"), "{error}");
+    }
+    assert!(!at("missing").exists() && fs::read_to_string(at("copy")).unwrap() == "mine");
+}
+
+#[test]
+fn what_is_no_backup_is_named() {
+    let folder = Folder::new();
+    let at = |name: &str| folder.path().join(name);
+    let (data, target) = (at("data"), at("target"));
+    assert!(Server::start(&data, &[]).stop().success());
+    said(&process::run(&data, &[], &["backup", text(&at("whole.tar"))]));
+    let whole = fs::read(at("whole.tar")).unwrap();
+    // The database comes first, and backup.json at the end: its head, its text, and two empty blocks.
+    fs::write(at("cut.tar"), &whole[..whole.len() / 2]).unwrap();
+    fs::write(at("head.tar"), &whole[..whole.len() - 4 * 512]).unwrap();
+    fs::write(at("empty.tar"), "").unwrap();
+    fs::write(at("text.tar"), "not an archive ".repeat(100)).unwrap();
+    fs::write(at("text"), "mine").unwrap();
+    fs::create_dir(at("nothing")).unwrap();
+    fs::create_dir(at("folder.tar")).unwrap();
+    rusqlite::Connection::open(at("none.db")).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+    let other = "CREATE TABLE migrations (name TEXT); INSERT INTO migrations VALUES ('CreateUsers')";
+    rusqlite::Connection::open(at("other.db")).unwrap().execute_batch(other).unwrap();
+    for (name, words) in [
+        ("cut.tar", "cut off or damaged"),
+        ("head.tar", "has no backup.json: it was cut off"),
+        ("empty.tar", "has no backup.json: it was cut off"),
+        ("text.tar", "or is not a backup"),
+        ("text", "is a file, and its name ends neither in .tar"),
+        ("folder.tar", "is a folder"),
+        ("nothing", "has no backup.json: it is not a backup"),
+        ("none.db", "is not a database of Sidetone"),
+        ("other.db", "is not a database of Sidetone"),
+    ] {
+        let error = refused(&process::run(&target, &[], &["restore", text(&at(name))]));
+        assert!(error.contains(text(&at(name))) && error.contains(words), "{name}: {error}");
+        assert!(!error.contains(".restoring") && !target.exists(), "{name}: {error}");
+    }
 }
 
 /// An id of the same kind, of nothing.

@@ -1,6 +1,9 @@
 //! What must be beside a database file for it to be whole: queries for a host that reads a file which nobody serves. They read
 //! databases of earlier versions, too, and have no parameters.
 
+/// A row where there is a list of migrations; a database of something else has none.
+pub const HAS_MIGRATIONS: &str = "SELECT name FROM pragma_table_info('migrations') WHERE name = 'name'";
+
 /// The migrations that were applied.
 pub const MIGRATIONS: &str = "SELECT name FROM migrations";
 
@@ -16,6 +19,11 @@ pub const CALLS: &str = "SELECT count(*) FROM calls";
 /// `<workspace>/<call>.<recording>` of each recording that can be read and has more than a head.
 pub const RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44";
 
+/// How many of them are in workspaces that a move keeps locked, which the service leaves alone.
+pub const LOCKED_RECORDINGS: &str =
+    "SELECT count(*) FROM recordings WHERE state = 'ready' AND size_bytes > 44
+    AND workspace_id IN (SELECT workspace_id FROM moves WHERE lock = 2)";
+
 /// A row where segments are counted; an earlier version's database has none.
 pub const HAS_SEGMENTS: &str = "SELECT name FROM pragma_table_info('recordings') WHERE name = 'segments'";
 
@@ -24,6 +32,11 @@ pub const HAS_SEGMENTS: &str = "SELECT name FROM pragma_table_info('recordings')
 pub const SEGMENTS: &str =
     "SELECT workspace_id || '/' || call_id || '.' || id || ' ' || COALESCE(segments, 0) FROM recordings
     WHERE state <> 'deleted' OR due_at IS NOT NULL";
+
+/// `<workspace>/<call>.<recording>` of each recording that was deleted or given up and whose files the service has not noted as
+/// removed: it removes them in its next sweeps.
+pub const DUE_RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings
+    WHERE state IN ('deleted', 'abandoned') AND due_at IS NOT NULL";
 
 /// A row where transcripts can be archived; an earlier version's database has none.
 pub const HAS_ARCHIVES: &str =
@@ -39,6 +52,11 @@ pub const TRANSCRIPT_FILES: &str =
     "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
     WHERE t.archive_bytes IS NOT NULL
     UNION ALL SELECT workspace_id || '/' || call_id FROM archives_to_remove";
+
+/// `<workspace>/<call>` of each archived transcript whose call was deleted and whose file the service has still to remove.
+pub const DUE_ARCHIVES: &str = "SELECT workspace_id || '/' || call_id FROM archives_to_remove
+    EXCEPT SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
+    WHERE t.archive_bytes IS NOT NULL";
 
 /// A row where workspaces can move between hosts; an earlier version's database has none.
 pub const HAS_MOVES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'moves'";

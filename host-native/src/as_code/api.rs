@@ -6,7 +6,7 @@ use sidetone_engine::base::limits::ASSISTANTS_MAX;
 use sidetone_engine::operations::operation::Operation;
 
 use super::failure::{Failure, told};
-use crate::service_client::ServiceClient;
+use crate::service_client::{ServiceClient, strange};
 use crate::text::{count, size};
 
 /// Rows of a list: a workspace has no more of any kind that is listed here.
@@ -32,6 +32,8 @@ pub struct Answer {
     next: Option<String>,
     /// The size of the body.
     bytes: usize,
+    /// What is wrong if it is none of Sidetone's.
+    strange: String,
 }
 
 impl Answer {
@@ -43,6 +45,7 @@ impl Answer {
             is_replay: header("idempotent-replayed") == Some("true"),
             next: header("link").and_then(next_link).map(str::to_owned),
             bytes: response.body().len(),
+            strange: String::new(),
         }
     }
 
@@ -53,12 +56,15 @@ impl Answer {
 
     /// The body of a success; otherwise what the service says is wrong.
     pub fn success(self) -> Result<Value, Failure> {
-        if self.status < 300 && !self.json.is_null() {
-            return Ok(self.json);
+        match self.status < 300 && !self.json.is_null() {
+            true => Ok(self.json),
+            false => Err(self.failure()),
         }
-        let status = self.status;
-        let other = || format!("the server answered HTTP {status}, but not as Sidetone does");
-        Err(Failure(told(&self.json["error"], "      ").unwrap_or_else(other)))
+    }
+
+    /// What the service says is wrong; if it says nothing, that it is no service of Sidetone.
+    pub fn failure(&self) -> Failure {
+        Failure(told(&self.json["error"], "      ").unwrap_or_else(|| self.strange.clone()))
     }
 }
 
@@ -126,9 +132,13 @@ impl Api {
         if let Some(key) = extras.key {
             request = request.header("idempotency-key", key);
         }
+        let url = self.client.url();
         match self.client.send(request, later).await {
-            Ok(response) => Ok(Answer::of(&response)),
-            Err(problem) => Err(Failure(format!("{}: {problem}", self.client.url()))),
+            Ok(response) => {
+                let strange = format!("{url}: {}", strange(&response, self.client.named_by()));
+                Ok(Answer { strange, ..Answer::of(&response) })
+            }
+            Err(problem) => Err(Failure(format!("{url}: {problem}"))),
         }
     }
 }

@@ -182,6 +182,11 @@ fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<File
             problems.push(format!("{folder}/{name} is a folder; files stand directly in {folder}/"));
             continue;
         }
+        // To read a named pipe, or some devices, might never end.
+        if !path.is_file() {
+            problems.push(format!("{folder}/{name} is not a regular file; delete it, or put one there"));
+            continue;
+        }
         if path.extension().is_none_or(|extension| extension != "toml") {
             problems.push(format!(
                 "{folder}/{name} is not read: names of files end in .toml; rename it, or move it elsewhere"
@@ -293,4 +298,29 @@ fn similar_name<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> String
     best.filter(|(ratio, _)| *ratio > 0.7)
         .map(|(_, other)| format!("; is {other} meant?"))
         .unwrap_or_default()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_named_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let assistants = folder.path().join("assistants");
+        fs::create_dir(&assistants).unwrap();
+        assert!(Command::new("mkfifo").arg(assistants.join("p.toml")).status().unwrap().success());
+        let (tell, told) = mpsc::channel();
+        let path = folder.path().to_owned();
+        thread::spawn(move || tell.send(Folder::read(&path).map(drop)));
+        let read = told.recv_timeout(Duration::from_secs(30)).expect("it reads nothing of it");
+        let problem = read.unwrap_err().to_string();
+        let expected = "\n  assistants/p.toml is not a regular file; delete it, or put one there";
+        assert!(problem.ends_with(expected), "{problem}");
+    }
 }

@@ -72,6 +72,15 @@ pub enum Command {
     Test(test::Options),
 }
 
+impl Command {
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Pull { target, .. } | Self::Diff { target } | Self::Apply { target, .. } => &target.folder,
+            Self::Test(options) => &options.folder,
+        }
+    }
+}
+
 /// The folder and the server.
 #[derive(Args)]
 pub struct Target {
@@ -124,6 +133,10 @@ pub fn run(command: &Command) -> u8 {
 }
 
 fn work(command: &Command) -> Result<u8, Failure> {
+    let path = command.folder();
+    if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
+        return Err(Failure(format!("{} is a file; name a folder", path.display())));
+    }
     let (Command::Pull { target, .. } | Command::Diff { target } | Command::Apply { target, .. }) = command
     else {
         let Command::Test(options) = command else { return Ok(DONE) };

@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::ops::Range;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -18,6 +19,8 @@ const SHORT_CHARS_MAX: usize = 60;
 const LINE_CHARS_MAX: usize = 400;
 /// Of these, characters before the first that differs.
 const SAME_CHARS: usize = 100;
+/// No part of a line.
+const NOWHERE: Range<usize> = 0..0;
 /// Lines around a change.
 const CONTEXT: usize = 1;
 
@@ -192,7 +195,7 @@ fn lines(old: &str, new: &str, paint: Paint) -> String {
     let diff = TextDiff::from_lines(old, new);
     let all = |tag: ChangeTag| -> BTreeSet<&str> {
         let changes = diff.iter_all_changes().filter(|change| change.tag() == tag);
-        changes.map(|change| change.value()).collect()
+        changes.map(|change| change.value().trim_end_matches('\n')).collect()
     };
     let (deleted, inserted) = (all(ChangeTag::Delete), all(ChangeTag::Insert));
     let mut text = String::new();
@@ -201,12 +204,13 @@ fn lines(old: &str, new: &str, paint: Paint) -> String {
             let _ = writeln!(text, "{}", paint.dim("      …"));
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let same = match change.tag() {
-                ChangeTag::Delete => same_chars(change.value(), &inserted),
-                ChangeTag::Insert => same_chars(change.value(), &deleted),
-                ChangeTag::Equal => 0,
+            let line = change.value().trim_end_matches('\n');
+            let differs = match change.tag() {
+                ChangeTag::Delete => differing(line, &inserted),
+                ChangeTag::Insert => differing(line, &deleted),
+                ChangeTag::Equal => NOWHERE,
             };
-            let line = clean(&excerpt(change.value().trim_end_matches('\n'), same));
+            let line = clean(&excerpt(line, &differs));
             let _ = match change.tag() {
                 ChangeTag::Delete => writeln!(text, "{}", paint.red(&format!("      - {line}"))),
                 ChangeTag::Insert => writeln!(text, "{}", paint.green(&format!("      + {line}"))),
@@ -217,29 +221,46 @@ fn lines(old: &str, new: &str, paint: Paint) -> String {
     text
 }
 
-/// How many characters a line has in common with the start of the line of the other side that is most like it.
-fn same_chars(line: &str, others: &BTreeSet<&str>) -> usize {
+/// Where a line differs from the line of the other side that is most like it, in characters; nowhere if there is none.
+fn differing(line: &str, others: &BTreeSet<&str>) -> Range<usize> {
     // It only moved.
     if others.contains(line) {
-        return 0;
+        return NOWHERE;
     }
     // In order, the one with the longest common start is next to it.
     let before = others.range::<&str, _>(..line).next_back();
     let after = others.range::<&str, _>(line..).next();
-    let same = |other: &&str| line.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
-    before.into_iter().chain(after).map(same).max().unwrap_or(0)
+    let chars = line.chars().count();
+    let alike = |other: &&str| {
+        let start = common(line.chars(), other.chars());
+        let rest = chars.min(other.chars().count()) - start;
+        (start, common(line.chars().rev(), other.chars().rev()).min(rest))
+    };
+    let most = before.into_iter().chain(after).map(alike).max();
+    most.map_or(NOWHERE, |(start, end)| start..chars - end)
 }
 
-/// What is shown of a line that differs after so many characters; `…` stands for what is left out.
-fn excerpt(line: &str, same: usize) -> String {
+/// How many characters two texts have in common until they differ.
+fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
+    one.zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// What is shown of a line that differs there. `…` stands for what is left out, which readers take for the same on both
+/// sides unless they are told otherwise.
+fn excerpt(line: &str, differs: &Range<usize>) -> String {
     let chars = line.chars().count();
     if chars <= LINE_CHARS_MAX {
         return line.to_owned();
     }
-    let first = same.saturating_sub(SAME_CHARS);
+    let first = differs.start.saturating_sub(SAME_CHARS);
+    let last = first + LINE_CHARS_MAX;
     let part: String = line.chars().skip(first).take(LINE_CHARS_MAX).collect();
     let before = if first > 0 { "…" } else { "" };
-    let after = if first + LINE_CHARS_MAX < chars { "…" } else { "" };
+    let after = match last < chars {
+        true if last < differs.end => "… (differs further on)",
+        true => "…",
+        false => "",
+    };
     format!("{before}{part}{after}")
 }
 
@@ -265,11 +286,28 @@ mod tests {
     }
 
     #[test]
+    fn a_line_says_that_it_differs_further_on() {
+        let twice = |word: &str| format!("{}{}", long(word).trim_end(), long(word));
+        let told = lines(&twice("one"), &twice("two"), Paint(false));
+        let (before, after) = ("a".repeat(100), "b".repeat(297));
+        let line =
+            |sign: &str, word: &str| format!("      {sign} …{before}{word}{after}… (differs further on)\n");
+        assert_eq!(told, line("-", "one") + &line("+", "two"));
+
+        // Where the end of a line is all that is the same, or its end is missing.
+        for (old, new) in [(long(""), long("two")), (long("one").trim_end().to_owned(), long("two"))] {
+            let told = lines(&old, &new, Paint(false));
+            assert!(!told.contains("further") && told.matches("…\n").count() == 2, "{told}");
+        }
+    }
+
+    #[test]
     fn a_line_is_cut_with_a_mark() {
         let whole = "a".repeat(LINE_CHARS_MAX);
-        assert_eq!(excerpt(&whole, 0), whole);
-        assert_eq!(excerpt(&format!("{whole}b"), SAME_CHARS), format!("{whole}…"));
+        assert_eq!(excerpt(&whole, &NOWHERE), whole);
+        assert_eq!(excerpt(&format!("{whole}b"), &(SAME_CHARS..SAME_CHARS)), format!("{whole}…"));
         // The other side goes on where this one ends.
-        assert_eq!(excerpt(&whole.repeat(2), 2 * LINE_CHARS_MAX), format!("…{}", "a".repeat(SAME_CHARS)));
+        let end = 2 * LINE_CHARS_MAX;
+        assert_eq!(excerpt(&whole.repeat(2), &(end..end)), format!("…{}", "a".repeat(SAME_CHARS)));
     }
 }

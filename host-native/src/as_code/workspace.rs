@@ -168,11 +168,9 @@ impl Workspace {
         let workspace = api.call(operation("get_workspace"), "", Extras::default());
         let lists = try_join_all(Kind::ALL.map(|kind| api.list(kind.operation(Verb::List))));
         let (workspace, lists) = tokio::join!(workspace, lists);
-        let workspace = workspace?.success()?;
-        let id = workspace["id"]
-            .as_str()
-            .ok_or_else(|| Failure::new("this is no service of Sidetone"))?
-            .to_owned();
+        let workspace = workspace?;
+        let other = workspace.failure();
+        let id = workspace.success()?["id"].as_str().ok_or(other)?.to_owned();
         let rows: BTreeMap<Kind, Vec<Value>> = Kind::ALL.into_iter().zip(lists?).collect();
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let named = [Kind::Persona, Kind::Scenario].into_iter().filter_map(|kind| rows.get(&kind)).flatten();

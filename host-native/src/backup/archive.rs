@@ -94,11 +94,17 @@ fn append(
 }
 
 /// Unpacks an archive into a new folder. Only what a backup has is taken.
-pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<(), Failure> {
-    let mut archive = tar::Archive::new(io::BufReader::new(fs::File::open(archive)?));
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let name = entry.path()?.into_owned();
+pub(super) fn unpack(source: &Path, folder: &Path) -> Result<(), Failure> {
+    let broken = |error: io::Error| {
+        format!(
+            "{} cannot be read as an archive ({error}): it was cut off or damaged, or is not a backup; take another copy",
+            source.display()
+        )
+    };
+    let mut archive = tar::Archive::new(io::BufReader::new(fs::File::open(source)?));
+    for entry in archive.entries().map_err(broken)? {
+        let mut entry = entry.map_err(broken)?;
+        let name = entry.path().map_err(broken)?.into_owned();
         let plain = name.components().all(|part| matches!(part, Component::Normal(_)));
         let ours = [DATABASE, SECRET, MANIFEST].iter().any(|known| name == Path::new(known))
             || BLOBS.iter().any(|folder| name.starts_with(folder) && name != Path::new(folder));

@@ -9,14 +9,22 @@ use sidetone_engine::storage::backups;
 
 use super::read::{open, texts};
 use crate::data::{RECORDINGS, TRANSCRIPTS};
+use crate::database::OpenError;
 
 /// The recordings and archived transcripts that a database names, as [`name_of`] names their files.
-pub(super) fn named(database: &Path) -> rusqlite::Result<BTreeSet<PathBuf>> {
-    let database = open(database)?;
-    let recordings =
-        texts(&database, backups::RECORDINGS)?.into_iter().map(|name| Path::new(RECORDINGS).join(name));
+pub(super) fn named(database: &Path) -> Result<BTreeSet<PathBuf>, OpenError> {
+    Ok(selected(&open(database)?, backups::RECORDINGS, backups::ARCHIVES)?)
+}
+
+/// The recordings and the archived transcripts that these queries select, as [`name_of`] names their files.
+pub(super) fn selected(
+    database: &Connection,
+    recordings: &str,
+    transcripts: &str,
+) -> rusqlite::Result<BTreeSet<PathBuf>> {
+    let recordings = texts(database, recordings)?.into_iter().map(|name| Path::new(RECORDINGS).join(name));
     let transcripts =
-        archives(&database, backups::ARCHIVES)?.into_iter().map(|name| Path::new(TRANSCRIPTS).join(name));
+        archives(database, transcripts)?.into_iter().map(|name| Path::new(TRANSCRIPTS).join(name));
     Ok(recordings.chain(transcripts).collect())
 }
 

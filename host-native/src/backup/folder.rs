@@ -85,7 +85,8 @@ pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)
     }
     if lost > 0 {
         say(&format!(
-            "{lost} files that the database names are not in the data folder any more; those of the earlier backup stay"
+            "{} that the database names and the data folder has lost: kept as in the earlier backup",
+            counted(lost, "file")
         ));
     }
     files::sync_names(target)?;

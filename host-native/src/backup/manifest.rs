@@ -6,7 +6,7 @@ use sidetone_engine::base::time;
 use sidetone_engine::ports::Clock;
 use sidetone_engine::storage::migrations::MIGRATIONS;
 
-use super::Failure;
+use super::{Failure, MANIFEST};
 use crate::system::SystemClock;
 
 /// The description of a backup.
@@ -50,9 +50,10 @@ impl Manifest {
         format!("{value:#}\n")
     }
 
-    /// Reads `backup.json`.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let unreadable = |what: &str| format!("{} {what}; it is not a backup of Sidetone", path.display());
+    /// Reads a `backup.json` that is of this backup: errors name the backup.
+    pub fn read(path: &Path, backup: &Path) -> Result<Self, Failure> {
+        let unreadable =
+            |what: &str| format!("{MANIFEST} of {} {what}; it is not a backup of Sidetone", backup.display());
         let text = std::fs::read_to_string(path)
             .map_err(|error| unreadable(&format!("cannot be read ({error})")))?;
         let value: Value = serde_json::from_str(&text).map_err(|_| unreadable("is not JSON"))?;

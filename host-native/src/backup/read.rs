@@ -1,13 +1,7 @@
 //! Reads a database that another process may use, and that a later version may have written.
-use std::path::Path;
+use rusqlite::Connection;
 
-use rusqlite::{Connection, OpenFlags};
-
-/// Opens the file of a database to read it.
-pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(path, flags)
-}
+pub(super) use crate::database::open_to_read as open;
 
 /// The first column of what is selected.
 pub(super) fn texts(database: &Connection, select: &str) -> rusqlite::Result<Vec<String>> {

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::verify::verify;
+use super::verify::verify_copy;
 use super::{Failure, Form, MANIFEST, Manifest, archive, folder};
 use crate::data::{self, DATABASE, DataFolder, SECRET};
 use crate::folder_lock;
@@ -30,6 +30,7 @@ pub fn restore(
         )
         .into());
     }
+    refuse_other_form(source)?;
     let staging = staging(target);
     if staging.try_exists()? {
         return Err(format!(
@@ -87,10 +88,14 @@ fn restore_into(
     }
     let manifest = match form {
         Form::Database => None,
-        Form::Archive | Form::Folder => Some(complete(&staging.join(MANIFEST), source)?),
+        Form::Archive | Form::Folder => Some(complete(&staging.join(MANIFEST), source, form)?),
     };
     say("checking");
-    let verified = verify(staging, secret)?;
+    let database = match form {
+        Form::Database => source.to_owned(),
+        Form::Archive | Form::Folder => DataFolder::database_of(source),
+    };
+    let verified = verify_copy(staging, &database, secret)?;
     if let Some(manifest) = &manifest {
         let found = files::all_blobs(staging)?;
         let bytes: u64 = found.iter().map(|file| file.bytes).sum();
@@ -118,14 +123,40 @@ fn restore_into(
     if let Some(manifest) = manifest {
         summary.push_str(&format!(" It is as of {}.", manifest.made_at));
     }
-    if !verified.missing.is_empty() {
-        summary.push_str(&format!(
-            "\n{} recordings and archived transcripts were deleted while the backup was made, or are not in it; the first: {}",
-            verified.missing.len(),
-            verified.missing[0]
-        ));
-    }
+    summary.push_str(&not_in_it(&verified.missing));
     Ok(summary)
+}
+
+/// A further line about these calls, whose recordings or archived transcripts should be there.
+fn not_in_it(calls: &[String]) -> String {
+    match calls {
+        [] => String::new(),
+        [call] => format!(
+            "\n1 recording or archived transcript was deleted while the backup was made, or is not in it: that of {call}"
+        ),
+        [first, ..] => format!(
+            "\n{} recordings and archived transcripts were deleted while the backup was made, or are not in it; the first: {first}",
+            count(calls.len() as u64)
+        ),
+    }
+}
+
+/// What a backup is, its name says.
+fn refuse_other_form(source: &Path) -> Result<(), Failure> {
+    match (Form::of(source), source.is_dir()) {
+        (Form::Folder, false) => Err(format!(
+            "{} is a file, and its name ends neither in .tar (an archive) nor in .db (a database); name what `sidetone backup` \
+             has made, or give the file that ending",
+            source.display()
+        )
+        .into()),
+        (Form::Archive | Form::Database, true) => Err(format!(
+            "{} is a folder, and only the name of a file may end in .tar or .db; rename it and try again",
+            source.display()
+        )
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 /// Changes that are only in the write-ahead log would be lost.
@@ -145,8 +176,19 @@ fn refuse_wal(source: &Path, form: Form) -> Result<(), Failure> {
     }
 }
 
-fn complete(path: &Path, source: &Path) -> Result<Manifest, Failure> {
-    let manifest = Manifest::read(path)?;
+fn complete(path: &Path, source: &Path, form: Form) -> Result<Manifest, Failure> {
+    if !path.try_exists()? {
+        let why = match form {
+            Form::Archive => {
+                "it was cut off (that is its last file), or it is not a backup of Sidetone; take another copy"
+            }
+            Form::Folder | Form::Database => {
+                "it is not a backup of Sidetone; name a folder or a file that `sidetone backup` has made"
+            }
+        };
+        return Err(format!("{} has no {MANIFEST}: {why}", source.display()).into());
+    }
+    let manifest = Manifest::read(path, source)?;
     match manifest.complete {
         true => Ok(manifest),
         false => Err(format!(
@@ -172,4 +214,21 @@ fn staging(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".restoring");
     target.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_a_backup_is_counted() {
+        let told =
+            |calls: &[&str]| not_in_it(&calls.iter().map(|call| (*call).to_owned()).collect::<Vec<_>>());
+        assert_eq!(told(&[]), "");
+        let one = told(&["call_1"]);
+        assert!(one.contains("1 recording or archived transcript was") && one.ends_with("call_1"), "{one}");
+        let two = told(&["call_1", "call_2"]);
+        assert!(two.contains("2 recordings and archived transcripts were"), "{two}");
+        assert!(two.ends_with("the first: call_1"), "{two}");
+    }
 }

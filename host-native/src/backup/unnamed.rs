@@ -1,5 +1,6 @@
 //! Recordings and transcripts that no row names. A copy brings them back that was made before they were deleted, and the service, which
-//! removes what its rows name, would keep them for ever.
+//! removes what its rows name, would keep them for ever. Of what was deleted a moment ago, a row is left by which the service removes
+//! the files, so these are its own until then.
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -40,23 +41,34 @@ impl Listed {
         self.0.iter().map(|file| file.name.as_path()).filter(|name| !is_ours(name))
     }
 
+    /// How many the service has made.
+    pub fn of_the_service(&self) -> u64 {
+        (self.0.len() - self.foreign().count()) as u64
+    }
+
     /// Those that no row names and that are still there.
     pub fn unnamed(&self, folder: &Path, verified: &Verified) -> Unnamed {
-        let is_unnamed = |file: &&Found| verified.is_unnamed(&file.name) && folder.join(&file.name).exists();
-        let unnamed: Vec<&Found> = self.0.iter().filter(is_unnamed).collect();
+        self.those(folder, |name| verified.is_unnamed(name))
+    }
+
+    /// Those for which this holds and that are still there.
+    fn those(&self, folder: &Path, holds: impl Fn(&Path) -> bool) -> Unnamed {
+        let is_one = |file: &&Found| holds(&file.name) && folder.join(&file.name).exists();
+        let found: Vec<&Found> = self.0.iter().filter(is_one).collect();
         Unnamed {
-            bytes: unnamed.iter().map(|file| file.bytes).sum(),
-            files: unnamed.into_iter().map(|file| file.name.clone()).collect(),
-            of_files: (self.0.len() - self.foreign().count()) as u64,
+            bytes: found.iter().map(|file| file.bytes).sum(),
+            files: found.into_iter().map(|file| file.name.clone()).collect(),
+            of_files: self.of_the_service(),
         }
     }
 }
 
-/// Finds what no row of a sound database names, and removes it for good if whoever typed the command is sure of it.
+/// Finds what no row of a sound database names, and what it names as deleted, and removes it for good if whoever typed the command
+/// is sure of it.
 pub fn remove_unnamed(data: &DataFolder, secret: Option<&str>, is_sure: bool) -> Result<Unnamed, Failure> {
     // A service could write a transcript under a name that was listed and that no row had yet.
     let _lock = data.lock().map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => format!("--remove-unnamed works only while no service runs: {error}"),
+        ErrorKind::WouldBlock => runs(data),
         _ => error.to_string(),
     })?;
     let listed = Listed::of(data.path())?;
@@ -71,9 +83,21 @@ pub fn remove_unnamed(data: &DataFolder, secret: Option<&str>, is_sure: bool) ->
         )
         .into());
     }
+    // No service runs that would remove what is due.
+    let unnamed = listed.those(data.path(), |name| verified.is_unnamed(name) || verified.is_due(name));
     if is_sure {
         blobs::delete_all(unnamed.files.iter().map(|file| data.path().join(file)).collect())
             .map_err(|BlobError(why)| why)?;
     }
     Ok(unnamed)
+}
+
+/// What keeps it from removing anything.
+fn runs(data: &DataFolder) -> String {
+    let process = data.server().and_then(|server| server.process);
+    format!(
+        "--remove-unnamed works only while no service runs: sidetone{} is serving {}; stop it first",
+        process.map_or_else(String::new, |id| format!(" (process {id})")),
+        data.path().display()
+    )
 }

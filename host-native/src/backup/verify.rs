@@ -7,10 +7,10 @@ use sidetone_engine::storage::migrations::MIGRATIONS;
 use sidetone_engine::storage::recordings::SEGMENTS_UNCOUNTED_MAX;
 use sidetone_engine::storage::server_secret::secret_fingerprint;
 
-use super::blob_names::{archives, is_ours};
+use super::blob_names::{archives, is_ours, name_of, selected};
 use super::{Failure, read};
 use crate::data::{DataFolder, RECORDINGS, SECRET, TRANSCRIPTS};
-use crate::text::counted;
+use crate::text::{count, counted};
 
 /// What a data folder has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,40 +21,63 @@ pub struct Verified {
     pub calls: u64,
     /// Recordings that can be read.
     pub recordings: u64,
+    /// How many of them are in workspaces that a move keeps locked.
+    pub locked_recordings: u64,
     /// How many segments each recording counts, by `<workspace>/<call>.<recording>`; `None`: an earlier
     /// version counted none.
     pub segments: Option<BTreeMap<String, u64>>,
     /// The files that transcripts may have, below the folder.
     pub transcripts: BTreeSet<PathBuf>,
+    /// The files that the service has still to remove, below the folder, without `.json` or `.<n>.pcm`: what they belong to was
+    /// deleted.
+    pub due: BTreeSet<PathBuf>,
     /// Calls whose recordings or archived transcripts should be there and are not.
     pub missing: Vec<String>,
 }
 
 /// Checks the folder. `secret` is the value of SIDETONE_SECRET, which replaces the file.
 pub fn verify(folder: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
-    verify_by(folder, secret, "PRAGMA integrity_check")
+    verify_copy(folder, &DataFolder::database_of(folder), secret)
+}
+
+/// The same of a folder with a copy of this database, which errors name instead.
+pub(super) fn verify_copy(folder: &Path, database: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
+    verify_by(folder, database, secret, "PRAGMA integrity_check")
 }
 
 /// The same without a comparison of each index with its table.
 pub fn verify_quickly(folder: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
-    verify_by(folder, secret, "PRAGMA quick_check")
+    verify_by(folder, &DataFolder::database_of(folder), secret, "PRAGMA quick_check")
 }
 
-fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verified, Failure> {
+fn verify_by(folder: &Path, shown: &Path, secret: Option<&str>, check: &str) -> Result<Verified, Failure> {
     let path = DataFolder::database_of(folder);
-    let broken = |what: String| {
-        format!("the database {} is damaged ({what}); restore a backup that is sound", path.display())
-    };
+    let shown = shown.display();
+    if !path.try_exists()? {
+        return Err(format!("there is no database {shown}; restore a backup that has one").into());
+    }
+    let broken =
+        |what: String| format!("the database {shown} is damaged ({what}); restore a backup that is sound");
     let database = read::open(&path).map_err(|error| broken(error.to_string()))?;
     let texts = |select: &str| read::texts(&database, select);
     let lines = texts(check).map_err(|error| broken(error.to_string()))?;
     if lines != ["ok"] {
         return Err(broken(lines.first().cloned().unwrap_or_default()).into());
     }
+    let migrations = match texts(backups::HAS_MIGRATIONS)?.is_empty() {
+        true => Vec::new(),
+        false => texts(backups::MIGRATIONS)?,
+    };
+    if MIGRATIONS.first().is_some_and(|first| migrations.iter().all(|name| name != first.name)) {
+        return Err(format!(
+            "{shown} is not a database of Sidetone; take one that `sidetone backup` has made"
+        )
+        .into());
+    }
     if let Some(table) = texts("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?.first() {
         return Err(broken(format!("{table} has rows of something that does not exist")).into());
     }
-    for name in texts(backups::MIGRATIONS)? {
+    for name in migrations {
         if MIGRATIONS.iter().all(|migration| migration.name != name) {
             return Err(format!(
                 "the database was written by a newer Sidetone (it has migration {name}); use that version, or restore a backup"
@@ -75,6 +98,10 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
         }
     }
     let transcripts = archives(&database, backups::TRANSCRIPT_FILES)?.iter().map(transcript).collect();
+    let locked_recordings = match texts(backups::HAS_MOVES)?.is_empty() {
+        true => 0,
+        false => count(backups::LOCKED_RECORDINGS)?,
+    };
     let segments = match texts(backups::HAS_SEGMENTS)?.is_empty() {
         true => None,
         false => Some(texts(backups::SEGMENTS)?),
@@ -83,6 +110,7 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
         workspaces: count(backups::WORKSPACES)?,
         calls: count(backups::CALLS)?,
         recordings: ready.len() as u64,
+        locked_recordings,
         segments: segments.map(|rows| {
             let pair = |row: &String| {
                 row.rsplit_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?)))
@@ -90,15 +118,21 @@ fn verify_by(folder: &Path, secret: Option<&str>, check: &str) -> Result<Verifie
             rows.iter().filter_map(pair).collect()
         }),
         transcripts,
+        due: selected(&database, backups::DUE_RECORDINGS, backups::DUE_ARCHIVES)?,
         missing,
     })
 }
 
 impl Verified {
-    /// `3 workspaces, 1,204 calls, 1,198 recordings`
+    /// `3 workspaces, 1,204 calls, 1,198 recordings (17 in workspaces that a move keeps locked)`
     pub fn summary(&self) -> String {
+        // No check compares these with their files.
+        let locked = match self.locked_recordings {
+            0 => String::new(),
+            some => format!(" ({} in workspaces that a move keeps locked)", count(some)),
+        };
         format!(
-            "{}, {}, {}",
+            "{}, {}, {}{locked}",
             counted(self.workspaces, "workspace"),
             counted(self.calls, "call"),
             counted(self.recordings, "recording")
@@ -113,6 +147,11 @@ impl Verified {
                 Ok(name) => !self.has_segment(name),
                 Err(_) => !self.transcripts.contains(file),
             }
+    }
+
+    /// Whether the service has made this file, which is below the folder, and removes it in one of its next sweeps.
+    pub(super) fn is_due(&self, file: &Path) -> bool {
+        is_ours(file) && self.due.contains(&name_of(file))
     }
 
     fn has_segment(&self, name: &Path) -> bool {

@@ -24,13 +24,28 @@ const MOVE_CODE: &str = "SIDETONE_MOVE_CODE";
 /// How often a workspace that closes is asked for.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// The forms of `sidetone export`. One line with all options would not say which of them go together.
+const EXPORT_USAGE: &str = "\
+    sidetone export --workspace <WORKSPACE> [OPTIONS] <FILE>\n       \
+    sidetone export --workspace <WORKSPACE> --cancel [--url <URL>]\n       \
+    sidetone export --workspace <WORKSPACE> --release <IMPORT> --export-id <EXPORT> --to <URL> \
+    [--instead-of <IMPORT>] [--url <URL>]\n       \
+    sidetone export --workspace <WORKSPACE> --erase [--yes] [--url <URL>]";
+/// Those of `sidetone import`.
+const IMPORT_USAGE: &str = "\
+    sidetone import [OPTIONS] <FILE>\n       \
+    sidetone import <FILE> --cancel [--url <URL>]\n       \
+    sidetone import --workspace <WORKSPACE> --cancel [--url <URL>]";
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Write a workspace into a file, for another host. Nothing new begins in it then, and it is frozen once nothing is under
     /// way; it stays here until it is handed over. Exits with 0 when done, 1 if it is not yet or needs you, 2 if it failed.
+    #[command(override_usage = EXPORT_USAGE)]
     Export(ExportOptions),
     /// Send such a file to another host and have it compared; with --from, the workspace runs there then. Exits with 0 when done,
     /// 1 if it is not yet or needs you, 2 if it failed.
+    #[command(override_usage = IMPORT_USAGE)]
     Import(ImportOptions),
 }
 
@@ -56,7 +71,7 @@ pub struct ExportOptions {
     /// Do not wait for the prices that carriers report within minutes after a call.
     #[arg(long)]
     without_late_prices: bool,
-    /// Cancel the move: the workspace runs here again.
+    /// Cancel the move, without a file: the workspace runs here again. Not once it was handed over.
     #[arg(long, conflicts_with_all = ["release", "erase"])]
     cancel: bool,
     /// Hand the workspace over to this import, for good, and print the code that opens it.
@@ -99,7 +114,7 @@ pub struct ImportOptions {
     /// Open what has arrived. Standard input has the code of the host that it comes from, or SIDETONE_MOVE_CODE.
     #[arg(long, conflicts_with = "cancel")]
     code: bool,
-    /// Cancel the import: remove what has arrived, unless it runs.
+    /// Cancel the import: remove what has arrived, unless it runs. May be repeated.
     #[arg(long)]
     cancel: bool,
     /// With --cancel, instead of the file: the id or name of the workspace that has arrived, with whatever file.
@@ -210,13 +225,13 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
     let desk = desk.as_ref();
     let admin = options.admin.as_deref();
     if let Some(workspace) = &options.workspace {
-        return import::cancel(desk, Canceled::Of(workspace)).await;
+        return import::cancel(desk, Canceled::Of(workspace), say).await;
     }
     let Some(file) = &options.file else {
         return Err(Stop::Failed("name the file".to_owned()));
     };
     if options.cancel {
-        return import::cancel(desk, Canceled::OfFile(file)).await;
+        return import::cancel(desk, Canceled::OfFile(file), say).await;
     }
     if options.url.is_none()
         && settings::text("SIDETONE_URL").is_none()
@@ -285,5 +300,47 @@ fn code() -> Result<String, Stop> {
     match line.trim() {
         "" => Err(Stop::Waits(format!("no code: write it to standard input, or set {MOVE_CODE}"))),
         code => Ok(code.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arguments: &[&str]) -> Result<(), String> {
+        let commands = Command::augment_subcommands(clap::Command::new("sidetone"));
+        let read = commands.try_get_matches_from([&["sidetone"][..], arguments].concat());
+        read.map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_form_in_a_usage_is_taken() {
+        for usage in [EXPORT_USAGE, IMPORT_USAGE] {
+            for line in usage.lines() {
+                let typed = line.replace("[OPTIONS] ", "").replace(['[', ']', '<', '>'], "");
+                let words: Vec<&str> = typed.split_whitespace().collect();
+                assert_eq!(read(&words[1..]), Ok(()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_cancels_in_another_way_is_told_how() {
+        let of_export = "\n       sidetone export --workspace <WORKSPACE> --cancel [--url <URL>]\n";
+        let of_import = "\n       sidetone import <FILE> --cancel [--url <URL>]\n       \
+                         sidetone import --workspace <WORKSPACE> --cancel [--url <URL>]\n";
+        for (arguments, told) in [
+            (&["export", "--cancel"][..], of_export),
+            (&["export", "--cancel", "acme.move"], of_export),
+            (&["export", "--workspace", "Acme", "--cancel", "acme.move"], of_export),
+            (&["export", "--help"], of_export),
+            (&["import", "--cancel"], of_import),
+            (&["import", "--workspace", "Acme"], of_import),
+            (&["import", "--workspace", "Acme", "--cancel", "acme.move"], of_import),
+            (&["import", "--help"], of_import),
+        ] {
+            let said = read(arguments).unwrap_err();
+            assert!(said.contains(told), "{arguments:?}: {said}");
+        }
     }
 }

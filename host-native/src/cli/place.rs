@@ -7,6 +7,7 @@ use super::Failure;
 use super::service::{Service, service};
 use crate::data::{DataFolder, RESERVE, Server};
 use crate::database::{Reserved, Sqlite};
+use crate::lost_database::{Lost, has_content};
 use crate::settings::{Settings, variable};
 
 /// The settings and the data folder.
@@ -19,6 +20,10 @@ impl Place {
     /// The folder, which is made if there is none.
     pub fn made() -> Result<Self, Failure> {
         let settings = settings()?;
+        // Before anything is made: a new database would hide that the old one is gone.
+        if let Some(lost) = Lost::in_folder(&settings.data) {
+            return Err(format!("SIDETONE_DATA: {lost}").into());
+        }
         let data = DataFolder::open(&settings.data)
             .map_err(|error| format!("SIDETONE_DATA: {}", unusable(&settings.data, &error)))?;
         Ok(Self { settings, data })
@@ -43,9 +48,9 @@ impl Place {
             .into());
         }
         let database = DataFolder::database_of(&settings.data);
-        if !database.try_exists()? {
+        if !has_content(&database) && Lost::in_folder(&settings.data).is_none() {
             return Err(format!(
-                "{} does not exist; set SIDETONE_DATA to the data folder of the service",
+                "{} does not exist or is empty; set SIDETONE_DATA to the data folder of the service",
                 std::path::absolute(&database).unwrap_or(database).display()
             )
             .into());

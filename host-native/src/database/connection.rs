@@ -12,7 +12,9 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, InterruptHandle, OpenFlag
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement, Value};
 
+use super::OpenError;
 use super::file_identity::FileIdentity;
+use crate::lost_database::Lost;
 
 /// D1's limits, as workerd sets them (`src/workerd/util/sqlite.c++`). Of a text and a row, what D1 promises: 2 MB.
 const D1_LIMITS: &[(Limit, i32)] = &[
@@ -128,10 +130,18 @@ pub fn truncate_log(session: &Session) -> rusqlite::Result<bool> {
     Ok(busy? == 0)
 }
 
-/// Opens a read-only connection.
-pub fn open_reader(path: &Path) -> rusqlite::Result<Session> {
+/// Opens a database to read it, without the limits of D1. Another process may use it, and a later version may have written it.
+pub fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
+    if let Some(lost) = Lost::log_of(path) {
+        return Err(OpenError::Lost(lost));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Session::new(Connection::open_with_flags(path, flags)?)
+    Ok(Connection::open_with_flags(path, flags)?)
+}
+
+/// Opens a read-only connection.
+pub fn open_reader(path: &Path) -> Result<Session, OpenError> {
+    Ok(Session::new(open_to_read(path)?)?)
 }
 
 /// Opens a new in-memory database.

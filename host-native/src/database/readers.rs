@@ -9,6 +9,7 @@ use rusqlite::InterruptHandle;
 use sidetone_engine::ports::DatabaseError;
 use sidetone_engine::ports::statement::{Rows, Statement};
 
+use super::OpenError;
 use super::connection::{self, Session};
 use super::turns::Turns;
 use crate::system::cores;
@@ -39,7 +40,7 @@ pub struct Readers {
 
 impl Readers {
     /// Opens a first connection. A read that can be long is interrupted after `deadline`.
-    pub fn open(path: &Path, deadline: Duration) -> rusqlite::Result<Self> {
+    pub fn open(path: &Path, deadline: Duration) -> Result<Self, OpenError> {
         let first = connection::open_reader(path)?;
         let cores = cores();
         Ok(Self {
@@ -97,7 +98,7 @@ impl Readers {
     fn session(&self) -> Result<Session, DatabaseError> {
         match lock(&self.idle).pop() {
             Some(session) => Ok(session),
-            None => connection::open_reader(&self.path).map_err(connection::error),
+            None => Ok(connection::open_reader(&self.path)?),
         }
     }
 

@@ -6,6 +6,7 @@ use super::{Finding, Look, moves};
 use crate::backup;
 use crate::check;
 use crate::data::{self, DataFolder};
+use crate::lost_database::{Lost, has_content};
 use crate::settings::{self, Settings};
 
 /// With less room a service does not go on for long.
@@ -107,7 +108,10 @@ fn disk(path: &Path, reserve_bytes: u64) -> Finding {
 /// Database and secret belong together, so they are looked at together.
 fn database(path: &Path, secret: Option<&str>) -> Vec<Finding> {
     const CHECK: &str = "database";
-    if !DataFolder::database_of(path).exists() {
+    if let Some(lost) = Lost::in_folder(path) {
+        return vec![Finding::problem(CHECK, lost.to_string())];
+    }
+    if !has_content(&DataFolder::database_of(path)) {
         return vec![Finding::warning(CHECK, "there is none yet; the first start makes it")];
     }
     let found = match backup::verify_quickly(path, secret) {

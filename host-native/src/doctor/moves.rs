@@ -5,8 +5,8 @@ use sidetone_engine::storage::backups;
 use sidetone_engine::storage::moves::State;
 
 use super::Finding;
-use crate::backup;
 use crate::data::DataFolder;
+use crate::database::{OpenError, open_to_read};
 use crate::text::clean;
 
 /// What findings about moves are called.
@@ -32,8 +32,8 @@ pub fn findings(folder: &Path) -> Vec<Finding> {
     }
 }
 
-fn unfinished(folder: &Path) -> rusqlite::Result<Vec<UnfinishedMove>> {
-    let database = backup::open(&DataFolder::database_of(folder))?;
+fn unfinished(folder: &Path) -> Result<Vec<UnfinishedMove>, OpenError> {
+    let database = open_to_read(&DataFolder::database_of(folder))?;
     if !database.prepare(backups::HAS_MOVES)?.exists([])? {
         return Ok(Vec::new());
     }
@@ -43,7 +43,7 @@ fn unfinished(folder: &Path) -> rusqlite::Result<Vec<UnfinishedMove>> {
         let (workspace_id, name, id, other_id) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(4)?);
         Ok(UnfinishedMove { workspace_id, name, id, state: State::parse(&state), other_id })
     })?;
-    rows.collect()
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// A move that somebody has to bring to its end, and the command that goes on with it.

@@ -17,6 +17,7 @@ use crate::keys::RingKeys;
 use crate::open_files::Outgoing;
 use crate::runner::Wakes;
 use crate::sandbox::MemoryBlobs;
+use crate::service_client::with_hint;
 use crate::system::{SystemClock, SystemRandom};
 
 /// As much of an answer as is read.
@@ -95,7 +96,7 @@ pub fn why(error: &HttpError) -> String {
     match error {
         HttpError::Timeout => "it did not answer in time".to_owned(),
         HttpError::Refused => "its address may not be asked".to_owned(),
-        HttpError::Failed(detail) => detail.clone(),
+        HttpError::Failed(detail) => with_hint(detail.clone()),
         HttpError::TooLarge(_) => "it answered too much".to_owned(),
     }
 }
@@ -140,4 +141,31 @@ fn is_local(url: &str) -> bool {
     let uri: Option<Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(Uri::host).unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn https_at_a_port_of_plain_http_is_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let config = Config::from_settings(|_| None, &url, "a secret for the tests").unwrap();
+        let dates = Dates::default();
+        let asker = Asker::new(&config, &dates).unwrap();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // All of it: what is left unread would break the connection.
+            let _ = stream.read(&mut [0; 8_192]).await;
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        };
+        let (found, ()) = tokio::join!(base_url(&asker, true), serve);
+        let told: Vec<&str> = found.iter().map(|one| one.detail.as_str()).collect();
+        let hint = ": it does not speak HTTPS there; perhaps http://. Check SIDETONE_BASE_URL";
+        assert!(told.len() == 1 && told[0].contains(hint), "{told:?}");
+    }
 }

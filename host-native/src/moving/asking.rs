@@ -7,6 +7,10 @@ use sidetone_engine::config::OPERATOR_KEY;
 
 use super::Stop;
 use super::desk::Desk;
+use crate::service_client;
+
+/// What gives another URL of a host.
+const NAMED_BY: &str = "--url, --from or SIDETONE_URL";
 
 /// Reasons that are for whoever typed the command, or that pass; all others are failures.
 const WAITS: [&str; 23] = [
@@ -50,9 +54,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Of an answer that is no success.
+    /// Of an answer that is no success, or not Sidetone's.
     pub(super) fn of(place: &str, response: &Response<Bytes>) -> Self {
-        let status = response.status().as_u16();
         let json: Value = serde_json::from_slice(response.body()).unwrap_or_default();
         let error = &json["error"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -60,8 +63,7 @@ impl Refusal {
             place: place.to_owned(),
             code: text(&error["code"]).unwrap_or_default(),
             reason: text(&error["details"]["reason"]).unwrap_or_default(),
-            message: text(&error["message"])
-                .unwrap_or_else(|| format!("the server answered HTTP {status}, but not as Sidetone does")),
+            message: text(&error["message"]).unwrap_or_else(|| service_client::strange(response, NAMED_BY)),
             details: error["details"].clone(),
         }
     }
@@ -103,13 +105,18 @@ pub(super) async fn put(desk: &dyn Desk, path: &str, bytes: Bytes) -> Result<Res
 
 /// Gets bytes.
 pub(super) async fn get(desk: &dyn Desk, path: &str) -> Result<Result<Bytes, Refusal>, Stop> {
-    send(desk, Method::GET, path, None).await
+    Ok(send(desk, Method::GET, path, None).await?.map(Response::into_body))
 }
 
-fn as_json(desk: &dyn Desk, answer: Result<Bytes, Refusal>) -> Result<Result<Value, Refusal>, Stop> {
+fn as_json(
+    desk: &dyn Desk,
+    answer: Result<Response<Bytes>, Refusal>,
+) -> Result<Result<Value, Refusal>, Stop> {
     Ok(match answer {
-        Ok(bytes) if bytes.is_empty() => Ok(Value::Null),
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).map_err(|_| strange(desk))?),
+        Ok(response) if response.body().is_empty() => Ok(Value::Null),
+        Ok(response) => {
+            Ok(serde_json::from_slice(response.body()).map_err(|_| Refusal::of(desk.place(), &response))?)
+        }
         Err(refusal) => Err(refusal),
     })
 }
@@ -119,7 +126,7 @@ async fn send(
     method: Method,
     path: &str,
     body: Option<(Bytes, &'static str)>,
-) -> Result<Result<Bytes, Refusal>, Stop> {
+) -> Result<Result<Response<Bytes>, Refusal>, Stop> {
     let mut request = Request::builder().method(method).uri(path);
     if let Some((_, kind)) = &body {
         request = request.header(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -128,7 +135,7 @@ async fn send(
     // A path has what a host has said, such as the place after which a part follows.
     let response = desk.ask(request.map_err(|_| strange(desk))?).await?;
     Ok(match response.status().is_success() {
-        true => Ok(response.into_body()),
+        true => Ok(response),
         false => Err(Refusal::of(desk.place(), &response)),
     })
 }
@@ -153,12 +160,14 @@ pub(super) struct Found {
 /// The workspace with this id or name.
 pub(super) async fn find(desk: &dyn Desk, named: &str) -> Result<Found, Stop> {
     let path = format!("/operator/workspaces?named={}", encoded(named));
-    let answer = ask(desk, Method::GET, &path, None).await??;
+    let response = send(desk, Method::GET, &path, None).await??;
+    let answer: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let id = WorkspaceId::from_stored(text(&answer, "id"));
     // It stands in the paths of the next requests.
     match id.to_bytes() {
         Some(_) => Ok(Found { id, name: text(&answer, "name").to_owned() }),
-        None => Err(strange(desk)),
+        // No other request has looked yet whether it is a service of Sidetone.
+        None => Err(Refusal::of(desk.place(), &response).into()),
     }
 }
 
@@ -178,10 +187,51 @@ pub(super) fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::{LocalBoxFuture, ready};
     use sidetone_engine::storage::moves::Refusal as Refused;
     use sidetone_engine::storage::moves::declined::Declined;
 
-    use super::WAITS;
+    use super::*;
+
+    /// Some other web server: the status, type and text of its answers.
+    struct Web(u16, &'static str, &'static str);
+
+    impl Desk for Web {
+        fn ask(&self, _: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
+            let Self(status, kind, text) = *self;
+            let response = Response::builder().status(status).header(header::CONTENT_TYPE, kind);
+            Box::pin(ready(Ok(response.body(Bytes::from_static(text.as_bytes())).unwrap())))
+        }
+
+        fn place(&self) -> &str {
+            "https://www.example.com"
+        }
+
+        fn option(&self) -> String {
+            " --url https://www.example.com".to_owned()
+        }
+    }
+
+    #[tokio::test]
+    async fn another_web_server_is_told() {
+        let told = |seen: &str| {
+            Stop::failed(format!(
+                "https://www.example.com: does not answer like a Sidetone service ({seen}); check --url, --from or SIDETONE_URL"
+            ))
+        };
+        let html = Web(200, "text/html; charset=utf-8", "<html>");
+        let answers = [
+            (&html, "status 200, text/html"),
+            (&Web(404, "text/html", "<html>"), "status 404, text/html"),
+            (&Web(404, "application/json", "{\"detail\": \"Not Found\"}"), "status 404, application/json"),
+            (&Web(200, "application/json", "{\"name\": \"Acme\"}"), "status 200, application/json"),
+        ];
+        for (web, seen) in answers {
+            assert_eq!(find(web, "Acme").await.unwrap_err(), told(seen));
+        }
+        let stop = ask(&html, Method::POST, "/operator/imports", None).await.unwrap_err();
+        assert_eq!(stop, told("status 200, text/html"));
+    }
 
     #[test]
     fn what_waits_is_what_hosts_refuse_for_now() {

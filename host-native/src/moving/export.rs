@@ -10,7 +10,7 @@ use sidetone_engine::storage::moves::requests::{Closing, Releasing};
 
 use super::asking::{Found, ask, encoded, find, get, strange, text};
 use super::desk::Desk;
-use super::file::{Begun, Place, Reader, Resumed, Totals, checked, head_of};
+use super::file::{Begun, Place, Reader, Resumed, Totals, check_target, checked, head_of};
 use super::{Say, Stop, told};
 use crate::text::{counted, size};
 
@@ -34,6 +34,7 @@ pub(super) const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Closes and freezes the workspace, and writes the file. Returns what to tell at last.
 pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<String, Stop> {
+    check_target(wish.file)?;
     let found = find(desk, wish.workspace).await?;
     let id = &found.id;
     if wish.file.try_exists().map_err(|error| Stop::of_file(wish.file, &error))? {

@@ -7,7 +7,7 @@ mod tests;
 mod totals;
 mod writer;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
@@ -32,6 +32,26 @@ pub fn head_of(path: &Path) -> Result<Head, Stop> {
     let file = File::open(path).map_err(|error| Stop::of_file(path, &error))?;
     let opening = opening(&mut BufReader::new(file)).map_err(|error| Stop::of_file(path, &error))?;
     opening.map(|(head, _)| head).map_err(|what| not_a_file(path, &what))
+}
+
+/// Makes sure that a new file can have this path. What the system says of one that cannot does not name the folder.
+pub(super) fn check_target(path: &Path) -> Result<(), Stop> {
+    if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Err(Stop::of_file(path, &io::ErrorKind::IsADirectory.into()));
+    }
+    // That of a name alone is empty.
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    let shown = folder.display();
+    match fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => {
+            Err(Stop::failed(format!("{shown} is no folder; choose another one")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Stop::failed(format!(
+            "the folder {shown} does not exist; make it first, or choose another one"
+        ))),
+        // Whatever else is wrong with it shows when the file is made.
+        _ => Ok(()),
+    }
 }
 
 /// A head whose ids are ones of ours: they stand in paths of requests, and its name in lines of ours.

@@ -175,8 +175,8 @@ pub enum Canceled<'a> {
     Of(&'a str),
 }
 
-/// Removes an import that does not run.
-pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>) -> Result<String, Stop> {
+/// Removes an import that does not run. May be repeated.
+pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>, say: Say<'_>) -> Result<String, Stop> {
     let (id, name, export_id) = match what {
         Canceled::OfFile(file) => {
             let Head { workspace_id, name, export_id, .. } = head_of(file)?;
@@ -188,8 +188,11 @@ pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>) -> Result<String, Stop>
         }
     };
     let place = desk.place();
-    match arrival(desk, &id).await? {
-        None => return Err(Stop::Waits(format!("nothing of {name} waits at {place} to be opened"))),
+    let whole = match arrival(desk, &id).await? {
+        // The answer to an earlier command may have been lost.
+        None => {
+            return Ok(format!("Nothing of an import of {name} is at {place}: there is nothing to remove."));
+        }
         Some(known) if known.state == State::Running => {
             return Err(Stop::Waits(format!("{name} runs at {place}: nothing of it waits to be opened")));
         }
@@ -200,7 +203,15 @@ pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>) -> Result<String, Stop>
                 cancel_command(desk, &id)
             )));
         }
-        Some(_) => {}
+        Some(Known { state: State::Arrived, import_id, .. }) => import_id,
+        Some(_) => None,
+    };
+    if let Some(import_id) = &whole {
+        // Before it is done: a command that dies in between is run again, and does not know any more.
+        say(&format!(
+            "warning: all of {name} had arrived at {place} ({import_id}), and is removed there: it is whole then only in its \
+             file, and at the host that it comes from until it is erased there"
+        ));
     }
     loop {
         let answer = ask(desk, Method::DELETE, &path_of(&id), None).await??;
@@ -210,7 +221,19 @@ pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>) -> Result<String, Stop>
             _ => return Err(strange(desk)),
         }
     }
-    Ok(format!("What had arrived of {name} at {place} is removed. It can be imported there again."))
+    let back = whole.map(|import_id| way_back(&id, &import_id)).unwrap_or_default();
+    Ok(format!("What had arrived of {name} at {place} is removed. It can be imported there again.{back}"))
+}
+
+/// What lets a workspace run again whose import was complete when it was canceled. Only its source knows whether it was handed
+/// over, and does not take that back.
+fn way_back(id: &WorkspaceId, import_id: &str) -> String {
+    format!(
+        "\nKeep its file. If the host that it comes from has not handed it over, it runs there again with: sidetone export \
+         --workspace {id} --cancel\n\
+         If it has, that is for good: import the file again, and add to the command that this prints for that host: \
+         --instead-of {import_id}"
+    )
 }
 
 /// For the host that the workspace comes from.

@@ -20,7 +20,11 @@ impl Stop {
 
     /// Something failed with this file.
     pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
-        Self::Failed(format!("{}: {error}", path.display()))
+        let path = path.display();
+        Self::Failed(match error.kind() {
+            io::ErrorKind::IsADirectory => format!("{path} is a folder; name a file in it"),
+            _ => format!("{path}: {error}"),
+        })
     }
 
     /// The same, with what is to be done.

@@ -42,6 +42,13 @@ fn imported(desk: &dyn Desk, file: &Path, from: Option<&dyn Desk>) -> (Vec<Strin
     (said, done)
 }
 
+/// Runs `sidetone import --cancel`; returns what it said and what came of it.
+fn canceled(desk: &dyn Desk, what: Canceled<'_>) -> (Vec<String>, Result<String, Stop>) {
+    let mut said = Vec::new();
+    let done = runtime().block_on(import::cancel(desk, what, &mut |line: &str| said.push(line.to_owned())));
+    (said, done)
+}
+
 /// A place for a file.
 fn file(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join("acme.move")
@@ -195,7 +202,8 @@ fn without_the_source_a_code_opens_it() {
     assert!(wrong.to_string().ends_with(command.trim_end()), "{wrong}");
     assert!(open(&code).unwrap().starts_with("Acme runs at"));
     assert!(open(&code).unwrap().starts_with("Acme runs at"), "again");
-    let stop = runtime().block_on(import::cancel(&target, Canceled::OfFile(&file))).unwrap_err();
+    let stop = canceled(&target, Canceled::OfFile(&file)).1.unwrap_err();
+    assert_eq!(stop.exit_code(), 1);
     assert!(stop.to_string().contains("nothing of"), "what runs is not removed: {stop}");
 }
 
@@ -204,11 +212,21 @@ fn what_has_arrived_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (source, target) = (Source::waiting(0), Target::default());
     let file = whole(&folder, &source);
-    let cancel = || runtime().block_on(import::cancel(&target, Canceled::OfFile(&file)));
-    assert_eq!(cancel().unwrap_err().exit_code(), 1);
+    let cancel = || canceled(&target, Canceled::OfFile(&file));
+    let nothing = "Nothing of an import of Acme is at https://edge.example.com: there is nothing to remove.";
+    assert_eq!(cancel(), (Vec::new(), Ok(nothing.to_owned())));
     imported(&target, &file, None).1.unwrap_err();
-    assert!(cancel().unwrap().contains("is removed"));
+    // Everything is there, and the source may have handed it over: it may run nowhere then.
+    let (said, done) = cancel();
+    let warning =
+        "warning: all of Acme had arrived at https://edge.example.com (imp_1), and is removed there: ";
+    assert!(said.len() == 1 && said[0].starts_with(warning), "{said:?}");
+    let (done, runs_again) =
+        (done.unwrap(), format!("sidetone export --workspace {} --cancel\n", workspace()));
+    assert!(done.contains("is removed") && done.contains(&runs_again), "{done}");
+    assert!(done.ends_with(": --instead-of imp_1"), "{done}");
     assert_eq!(target.received().len(), 0);
+    assert_eq!(cancel(), (Vec::new(), Ok(nothing.to_owned())), "again");
 
     // Of another file, it has to be said, and that file may be lost.
     imported(&target, &file, None).1.unwrap_err();
@@ -216,16 +234,16 @@ fn what_has_arrived_can_be_removed() {
     let (writer, _) = Begun::at(&next).unwrap().resume(&head("exp_2")).unwrap();
     drop(writer);
     let next = next.with_added_extension("part");
-    let stop = runtime().block_on(import::cancel(&target, Canceled::OfFile(&next))).unwrap_err();
+    let stop = canceled(&target, Canceled::OfFile(&next)).1.unwrap_err();
     let command =
         format!("sidetone import --workspace {} --cancel --url https://edge.example.com", workspace());
     let told = stop.to_string();
     assert!(told.contains("that of exp_1") && told.ends_with(&command), "{told}");
     assert_ne!(target.received().len(), 0);
-    let by_id = || runtime().block_on(import::cancel(&target, Canceled::Of(&workspace())));
-    assert!(by_id().unwrap().contains("is removed"));
+    let by_id = || canceled(&target, Canceled::Of(&workspace())).1.unwrap();
+    assert!(by_id().contains("is removed"));
     assert_eq!(target.received().len(), 0);
-    assert_eq!(by_id().unwrap_err().exit_code(), 1);
+    assert_eq!(by_id(), nothing, "again");
     imported(&target, &file, Some(&source)).1.unwrap();
 }
 
@@ -256,7 +274,11 @@ fn a_file_that_is_cut_elsewhere_does_not_go_on_where_another_one_was_cut_off() {
         "{told}"
     );
 
-    runtime().block_on(import::cancel(&target, Canceled::OfFile(&again))).unwrap();
+    let (said, done) = canceled(&target, Canceled::OfFile(&again));
+    assert!(
+        said.is_empty() && done.unwrap().ends_with("It can be imported there again."),
+        "it was not whole"
+    );
     imported(&target, &again, Some(&source)).1.unwrap();
     assert_eq!(target.received().len(), parts().len());
 }
@@ -314,11 +336,26 @@ fn what_is_under_way_is_not_waited_for_for_ever() {
 fn a_file_that_cannot_be_written_changes_nothing_there() {
     let folder = tempfile::tempdir().unwrap();
     let source = Source::waiting(0);
-    let stop = exported(&source, &folder.path().join("none/acme.move"), 0).1.unwrap_err();
-    assert_eq!((stop.exit_code(), source.is_closed()), (2, false), "{stop}");
     fs::write(file(&folder), "something else").unwrap();
-    let stop = exported(&source, &file(&folder), 0).1.unwrap_err();
-    assert_eq!((stop.exit_code(), source.is_closed()), (2, false), "{stop}");
+    let [folder_itself, none, taken] = ["", "none", "acme.move"].map(|name| folder.path().join(name));
+    let is_folder = |path: &Path| format!("{} is a folder; name a file in it", path.display());
+    for (path, told) in [
+        (folder.path().to_owned(), is_folder(folder.path())),
+        (folder_itself.clone(), is_folder(&folder_itself)),
+        // Such a name is one of a folder, whether it is there or not.
+        (none.join(""), is_folder(&none.join(""))),
+        (
+            none.join("acme.move"),
+            format!("the folder {} does not exist; make it first, or choose another one", none.display()),
+        ),
+        (taken.join("acme.move"), format!("{} is no folder; choose another one", taken.display())),
+        (taken.clone(), format!("{} exists; choose another file", taken.display())),
+    ] {
+        let stop = exported(&source, &path, 0).1.unwrap_err();
+        assert_eq!((stop.exit_code(), source.is_closed()), (2, false), "{stop}");
+        assert_eq!(stop.to_string(), told);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
 }
 
 #[test]

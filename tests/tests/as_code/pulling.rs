@@ -1,9 +1,64 @@
 //! `pull`.
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::json;
 
 use crate::support::{Desk, files};
+
+/// Some other web server, with one answer to everything. Returns its URL.
+fn web(status: u16, kind: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let answer = move |stream: TcpStream| {
+        let mut stream = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            // A command that has failed leaves connections on which it asks nothing.
+            if stream.read_line(&mut head).unwrap_or(0) == 0 {
+                return;
+            }
+        }
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {}", body.len());
+        let _ = write!(stream.get_mut(), "{head}\r\nconnection: close\r\n\r\n{body}");
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    url
+}
+
+#[test]
+fn another_web_server_is_told_with_what_to_do() {
+    let desk = Desk::alone();
+    let answers = [
+        (404, "text/html", "<html>"),
+        (200, "text/html", "<html>"),
+        (404, "application/json", "{\"detail\": \"Not Found\"}"),
+        (200, "application/json", "{\"name\": \"Acme\"}"),
+    ];
+    for (status, kind, body) in answers {
+        let url = web(status, kind, body);
+        for command in ["pull", "diff", "apply"] {
+            let said = desk.run(&[command, "folder", "--url", &url]).expect(2);
+            let told = format!("{url}: does not answer like a Sidetone service (status {status}, {kind})");
+            assert!(said.contains(&format!("{told}; check --url or SIDETONE_URL\n")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_no_folder() {
+    let desk = Desk::alone();
+    fs::write(desk.other("key"), "a key").expect("it is written");
+    for command in ["pull", "diff", "apply", "test"] {
+        let said = desk.run(&[command, "key"]).expect(2);
+        assert!(said.contains("sidetone: key is a file; name a folder\n"), "{said}");
+    }
+}
 
 #[test]
 fn a_pull_after_an_apply_changes_nothing() {

@@ -64,6 +64,81 @@ fn a_damaged_database_file() {
     assert_eq!(std::fs::read(&file).unwrap()[..26], b"this is no database at all"[..], "it is left as it is");
 }
 
+/// As after `mv sidetone.db elsewhere`: SQLite would make a new database, and delete the log of the old one.
+#[test]
+fn a_database_that_is_lost() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let server = Server::start(&data, &[]);
+    let (file, log) = (data.join("sidetone.db"), data.join("sidetone.db-wal"));
+    server.kill();
+    std::fs::write(&log, [1; 4_152]).unwrap();
+    std::fs::rename(&file, data.join("elsewhere.db")).unwrap();
+    let backup = folder.path().join("backup.tar");
+    let commands: [&[&str]; 9] = [
+        &[],
+        &["key", "list"],
+        &["workspace", "list"],
+        &["workspace", "create", "another"],
+        &["secrets", "accept"],
+        &["sign-in-link"],
+        &["backup", backup.to_str().unwrap()],
+        &["check"],
+        &["check", "--remove-unnamed", "--yes"],
+    ];
+    let everywhere = |words: &[&str]| {
+        for arguments in commands {
+            says(&refused(&process::run(&data, &[], arguments)), words);
+        }
+        let doctor = process::run(&data, &[], &["doctor"]);
+        assert!(!doctor.status.success());
+        let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        let found = found.lines().find(|line| line.contains("database")).unwrap();
+        says(found, &["PROBLEM"]);
+        says(found, &words[1..]);
+    };
+    let left_log = ["SIDETONE_DATA", "missing or empty", log.to_str().unwrap(), "put the database back"];
+    everywhere(&left_log);
+    assert!(!file.exists());
+    std::fs::write(&file, []).unwrap();
+    everywhere(&left_log);
+    assert_eq!(std::fs::read(&log).unwrap(), [1; 4_152], "the log is as it was");
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+
+    // Without the log, recordings tell that there was one.
+    std::fs::remove_file(&log).unwrap();
+    let workspace = data.join("recordings/ws_01kdvdna006rbtcft1tgva37vw");
+    std::fs::create_dir_all(&workspace).unwrap();
+    let recording = workspace.join("call_01kdvdpb6g8hyqcrq96pk6gcf2.rec_01kdvdpb6g8hyqcrq96pk6gcf3.0.pcm");
+    std::fs::write(&recording, [0; 4]).unwrap();
+    let left_files = ["SIDETONE_DATA", "missing or empty", "1 file", "recordings", "restore a backup"];
+    everywhere(&left_files);
+    std::fs::remove_file(&file).unwrap();
+    everywhere(&left_files);
+    assert!(!file.exists() && recording.exists());
+
+    std::fs::rename(data.join("elsewhere.db"), &file).unwrap();
+    assert!(Server::start(&data, &[]).stop().success());
+    assert!(recording.exists(), "whoever has put the database back is asked first");
+}
+
+#[test]
+fn the_last_line_of_a_log_has_its_form() {
+    let data = Folder::new();
+    let json = [("SIDETONE_LOG_FORMAT", "json"), ("SIDETONE_LISTEN", "192.0.2.1:8787")];
+    let output = process::run(data.path(), &json, &[]);
+    assert!(!output.status.success());
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["level"], &last["target"]), (&"ERROR".into(), &"sidetone".into()));
+    says(last["message"].as_str().unwrap(), &["SIDETONE_LISTEN", "192.0.2.1:8787"]);
+    assert!(last["timestamp"].as_str().unwrap().ends_with('Z'));
+    let command = refused(&process::run(&data.path().join("none"), &json, &["key", "list"]));
+    says(&command, &["does not exist"]);
+}
+
 #[test]
 fn a_database_of_a_newer_version() {
     let folder = Folder::new();

@@ -247,6 +247,8 @@ fn an_export_and_an_import_can_be_canceled() {
     assert!(err.contains("of another file, that of exp_") && err.contains(&drops), "{err}");
     let (out, _) = ended(&target.run(&["import", "--workspace", &id, "--cancel"]), 0);
     assert!(out.contains("is removed"), "{out}");
+    let (out, _) = ended(&target.run(&["import", "--workspace", &id, "--cancel"]), 0);
+    assert!(out.starts_with("Nothing of an import of "), "again: {out}");
     target.server.connect(&source.key()).expect(401, "GET", "/assistants", None);
     let arguments = ["import", text(&next), "--from", url.as_str()];
     ended(&process::run(&target.data, &settings, &arguments), 0);

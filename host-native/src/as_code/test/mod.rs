@@ -28,7 +28,7 @@ const TRANSCRIPTS_MAX: usize = 20;
 pub struct Options {
     /// The folder.
     #[arg(default_value = ".")]
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// Only simulations whose file, or whose assistant's, persona's or scenario's file, has this in its name. May be repeated.
     #[arg(long)]
     filter: Vec<String>,
