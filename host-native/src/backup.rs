@@ -2,6 +2,7 @@
 //! archive. `backup.json` says what made it, and whether it is complete.
 mod archive;
 mod blob_names;
+mod copied;
 mod files;
 mod folder;
 mod manifest;
@@ -10,6 +11,8 @@ mod restore;
 mod unnamed;
 mod verify;
 
+use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use manifest::Manifest;
@@ -18,7 +21,8 @@ pub use unnamed::{Listed, Unnamed, remove_unnamed};
 pub use verify::{Verified, verify, verify_quickly};
 
 use crate::data::{DataFolder, RECORDINGS, SECRET, TRANSCRIPTS};
-use crate::database::Sqlite;
+use crate::database::OpenError;
+use copied::Copied;
 
 /// The name of the file that describes a backup.
 const MANIFEST: &str = "backup.json";
@@ -50,8 +54,14 @@ impl Form {
     }
 }
 
-/// Copies what `data` has to `target`, also while the service runs. `say` is told how far it is.
-pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
+/// Copies what `data` has to `target`, also while the service runs. `secret` is the value of SIDETONE_SECRET; `say` is told how far
+/// it is.
+pub fn backup(
+    data: &DataFolder,
+    target: &Path,
+    secret: Option<&str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Failure> {
     if !data.database().try_exists()? {
         return Err(format!(
             "{} has no database; set SIDETONE_DATA to the data folder of the service",
@@ -68,21 +78,50 @@ pub fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Re
     }
     let form = Form::of(target);
     refuse_place(target, form)?;
-    match form {
-        Form::Database => {
-            if target.try_exists()? {
-                return Err(format!("{} exists; choose another file", target.display()).into());
-            }
-            Sqlite::backup(&data.database(), target)?;
-            Ok(format!(
-                "The database is in {}. Keep {folder}/{SECRET} with it, and copies of {folder}/{RECORDINGS} and {folder}/{TRANSCRIPTS}, if there are any, made after it.",
-                target.display(),
-                folder = data.path().display()
-            ))
-        }
-        Form::Archive => archive::backup(data, target, say),
-        Form::Folder => folder::backup(data, target, say),
+    let made = match form {
+        Form::Database => database_alone(data, target),
+        Form::Archive => archive::backup(data, target, secret, say),
+        Form::Folder => folder::backup(data, target, secret, say),
+    };
+    made.map_err(|error| at(target.display(), error))
+}
+
+fn database_alone(data: &DataFolder, target: &Path) -> Result<String, Failure> {
+    if target.try_exists()? {
+        return Err(format!("{} exists; choose another file", target.display()).into());
     }
+    Copied::of(data, target)?;
+    Ok(format!(
+        "The database is in {}. Keep {folder}/{SECRET} with it, and copies of {folder}/{RECORDINGS} and {folder}/{TRANSCRIPTS}, if there are any, made after it.",
+        target.display(),
+        folder = data.path().display()
+    ))
+}
+
+/// An error of the system or of SQLite, with the place that it is about: they name none.
+fn at(place: impl Display, error: Failure) -> Failure {
+    if is_full(&*error) {
+        return format!(
+            "{place} cannot be written: its disk is full; make room there, or name a place on another one"
+        )
+        .into();
+    }
+    match error.is::<io::Error>() || error.is::<OpenError>() || error.is::<rusqlite::Error>() {
+        true => format!("{place}: {error}").into(),
+        false => error,
+    }
+}
+
+fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let sqlite = match error.downcast_ref::<OpenError>() {
+        Some(OpenError::Sqlite(error)) => Some(error),
+        Some(OpenError::File(error)) => return is_full(error),
+        _ => error.downcast_ref::<rusqlite::Error>(),
+    };
+    sqlite.and_then(rusqlite::Error::sqlite_error_code) == Some(rusqlite::ErrorCode::DiskFull)
+        || error.downcast_ref::<io::Error>().is_some_and(|error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        })
 }
 
 /// A folder is made with those above it, and a file is not.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use sidetone_engine::base::hash::sha256_hex;
 
+use crate::lost_database::has_content;
+
 /// Minimum length of the secret; a shorter file was not written by Sidetone.
 const SECRET_BYTES_MIN: usize = 16;
 
@@ -120,7 +122,7 @@ impl DataFolder {
     /// is lost gets no new one: every signature would fail.
     pub fn secret(&self) -> io::Result<String> {
         let path = self.path.join(SECRET);
-        if !path.try_exists()? && self.database().try_exists()? {
+        if !path.try_exists()? && has_content(&self.database()) {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
                 format!(

@@ -58,7 +58,8 @@ impl fmt::Display for Lost {
             Self::Log(log) => write!(
                 f,
                 "the database is missing or empty, and {} has changes that are in no other file; put the database back beside \
-                 it, or, to go on without them, move that file away",
+                 it: the very file that this log belongs to, never one of a backup, which is restored into another folder. To \
+                 go on without these changes, move the log away",
                 log.display()
             ),
             Self::Files { database, files } => write!(

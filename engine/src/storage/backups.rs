@@ -16,6 +16,9 @@ pub const WORKSPACES: &str = "SELECT count(*) FROM workspaces";
 /// How many calls there are.
 pub const CALLS: &str = "SELECT count(*) FROM calls";
 
+/// The ids of the workspaces.
+pub const WORKSPACE_IDS: &str = "SELECT id FROM workspaces";
+
 /// `<workspace>/<call>.<recording>` of each recording that can be read and has more than a head.
 pub const RECORDINGS: &str = "SELECT workspace_id || '/' || call_id || '.' || id FROM recordings WHERE state = 'ready' AND size_bytes > 44";
 
@@ -46,6 +49,11 @@ pub const HAS_ARCHIVES: &str =
 pub const ARCHIVES: &str =
     "SELECT c.workspace_id || '/' || c.id FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq
     WHERE t.archive_bytes > 0";
+
+/// The same, with a space and how many bytes its file has.
+pub const ARCHIVE_BYTES: &str =
+    "SELECT c.workspace_id || '/' || c.id || ' ' || CAST(t.archive_bytes AS INTEGER)
+    FROM call_transcripts AS t JOIN calls AS c ON c.seq = t.seq WHERE t.archive_bytes > 0";
 
 /// `<workspace>/<call>` of each transcript that may have a file: it is archived, is about to be, or is to be removed.
 pub const TRANSCRIPT_FILES: &str =

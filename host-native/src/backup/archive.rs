@@ -3,21 +3,26 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path};
 
+use super::copied::Copied;
 use super::files;
 use super::folder::secret_words;
 use super::{BLOBS, Failure, MANIFEST, Manifest};
 use crate::data::{self, DATABASE, DataFolder, SECRET};
-use crate::database::Sqlite;
 use crate::text::counted;
 
 /// Writes everything into a new file. It gets its name when it is complete and durable.
-pub(super) fn backup(data: &DataFolder, target: &Path, say: &mut dyn FnMut(&str)) -> Result<String, Failure> {
+pub(super) fn backup(
+    data: &DataFolder,
+    target: &Path,
+    secret: Option<&str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Failure> {
     if target.try_exists()? {
         return Err(format!("{} exists; choose another file", target.display()).into());
     }
     let part = target.with_added_extension("part");
     let database = target.with_added_extension("database");
-    let written = write(data, &part, &database, say);
+    let written = write(data, &part, &database, secret, say);
     // The copy of the database is in the archive, or of no use.
     let _ = fs::remove_file(&database);
     let manifest = written.inspect_err(|_| drop(fs::remove_file(&part)))?;
@@ -36,13 +41,14 @@ fn write(
     data: &DataFolder,
     part: &Path,
     database: &Path,
+    setting: Option<&str>,
     say: &mut dyn FnMut(&str),
 ) -> Result<Manifest, Failure> {
     let secret = data.path().join(SECRET);
-    let mut manifest = Manifest::begun(secret.try_exists()?);
+    let mut manifest = Manifest::begun();
     say("database");
     let _ = fs::remove_file(database);
-    Sqlite::backup(&data.database(), database)?;
+    manifest.has_secret = Copied::of(data, database)?.takes_secret(data, setting)?;
     let mut archive = tar::Builder::new(io::BufWriter::new(data::create_private(part)?));
     append_file(&mut archive, database, Path::new(DATABASE))?;
     if manifest.has_secret {
@@ -119,6 +125,7 @@ pub(super) fn unpack(source: &Path, folder: &Path) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Sqlite;
 
     #[test]
     fn only_its_owner_can_read_what_an_archive_has() {
@@ -131,7 +138,7 @@ mod tests {
         let target = folder.path().join("copy.tar");
         // Another user waits for it, with a file that everybody can read.
         fs::write(target.with_added_extension("part"), "").unwrap();
-        backup(&data, &target, &mut |_| {}).unwrap();
+        backup(&data, &target, None, &mut |_| {}).unwrap();
 
         let mut archive = tar::Archive::new(fs::File::open(&target).unwrap());
         let mut entries = Vec::new();

@@ -7,14 +7,8 @@ use sidetone_engine::base::ids::Id;
 use sidetone_engine::ports::BlobKey;
 use sidetone_engine::storage::backups;
 
-use super::read::{open, texts};
+use super::read::texts;
 use crate::data::{RECORDINGS, TRANSCRIPTS};
-use crate::database::OpenError;
-
-/// The recordings and archived transcripts that a database names, as [`name_of`] names their files.
-pub(super) fn named(database: &Path) -> Result<BTreeSet<PathBuf>, OpenError> {
-    Ok(selected(&open(database)?, backups::RECORDINGS, backups::ARCHIVES)?)
-}
 
 /// The recordings and the archived transcripts that these queries select, as [`name_of`] names their files.
 pub(super) fn selected(

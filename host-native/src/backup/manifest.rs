@@ -25,12 +25,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a backup that begins now.
-    pub fn begun(has_secret: bool) -> Self {
+    /// The manifest of a backup that begins now, and has nothing yet.
+    pub fn begun() -> Self {
         Self {
             complete: false,
             made_at: time::format(SystemClock.now_ms()),
-            has_secret,
+            has_secret: false,
             blobs: 0,
             blobs_bytes: 0,
         }

@@ -4,13 +4,26 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::verify::verify_copy;
-use super::{Failure, Form, MANIFEST, Manifest, archive, folder};
+use super::{Failure, Form, MANIFEST, Manifest, archive, at, folder, is_full};
 use crate::data::{self, DATABASE, DataFolder, SECRET};
 use crate::folder_lock;
 use crate::text::{count, counted};
 
-/// Restores `source` as the data folder `target`, which must not exist or be empty. `has_secret`: SIDETONE_SECRET is set.
+/// Restores `source` as the data folder `target`, which must not exist or be empty. `secret` is the value of SIDETONE_SECRET.
 pub fn restore(
+    source: &Path,
+    target: &Path,
+    secret: Option<&str>,
+    say: &mut dyn FnMut(&str),
+) -> Result<String, Failure> {
+    let restored = restore_checked(source, target, secret, say);
+    restored.map_err(|error| match is_full(&*error) {
+        true => at(target.display(), error),
+        false => at(format_args!("the restore of {} into {}", source.display(), target.display()), error),
+    })
+}
+
+fn restore_checked(
     source: &Path,
     target: &Path,
     secret: Option<&str>,

@@ -6,14 +6,14 @@ use tokio::runtime::Runtime;
 use super::place::{Place, say_where, settings};
 use super::{Failure, print_line};
 use crate::backup;
-use crate::check::{self, shorten};
+use crate::check::{Looked, shorten};
 use crate::data::DataFolder;
 use crate::settings::secret;
 use crate::text::{clean, counted, size};
 
 /// `sidetone backup`
 pub fn backup(place: &Place, target: &Path) -> Result<(), Failure> {
-    Ok(print_line(&backup::backup(&place.data, target, &mut progress)?)?)
+    Ok(print_line(&backup::backup(&place.data, target, secret().as_deref(), &mut progress)?)?)
 }
 
 /// `sidetone restore`. The folder is made only if all is well.
@@ -46,8 +46,10 @@ pub fn check(place: &Place, unnamed: UnnamedFiles, runtime: &Runtime) -> Result<
     if unnamed != UnnamedFiles::Report {
         remove_unnamed(&place.data, unnamed == UnnamedFiles::Remove)?;
     }
-    let engine = place.engine()?;
-    let report = runtime.block_on(check::check(&engine, &place.data, secret().as_deref()));
+    let looked = Looked::at(place.data.path(), secret().as_deref());
+    // It opens the database to write.
+    let engine = looked.is_sound().then(|| place.engine()).transpose()?;
+    let report = runtime.block_on(looked.report(engine.as_ref()));
     for line in &report.good {
         print_line(&format!("ok       {line}"))?;
     }
@@ -67,8 +69,12 @@ fn remove_unnamed(data: &DataFolder, is_sure: bool) -> Result<(), Failure> {
     let files = unnamed.files.len() as u64;
     let what =
         format!("{} ({}) that no row of the database names", counted(files, "file"), size(unnamed.bytes));
-    if is_sure || files == 0 {
+    if is_sure {
         return Ok(print_line(&format!("removed  {what}"))?);
+    }
+    if files == 0 {
+        let nothing = "nothing is to be removed: each recording and transcript has its row";
+        return Ok(print_line(&format!("ok       {nothing}"))?);
     }
     let mut names: Vec<String> = unnamed.files.iter().map(|file| file.display().to_string()).collect();
     shorten(&mut names, "file");

@@ -18,7 +18,7 @@ pub enum Command {
 /// Runs it.
 pub fn run(command: Option<Command>, runtime: &Runtime) -> Result<(), Failure> {
     let Some(Command::Accept) = command else { return Ok(print_line(&secrets()?)?) };
-    let place = Place::named()?;
+    let place = Place::of_service()?;
     let _lock = place.data.lock()?;
     if !place.settings.has_secret {
         place.data.secret_or_new()?;

@@ -1,5 +1,6 @@
 //! Which file a database is. Its path may name another file later, or none, as after a restore beside a service that runs:
 //! whoever has the first one open reads and writes it as before, and nobody else ever sees that.
+use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub struct FileIdentity {
 impl FileIdentity {
     /// Of the file at this path, which has just been opened.
     pub fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), id: id_at(path)? })
+        Ok(Self { path: path.to_owned(), id: id_of(&path.metadata()?) })
     }
 
     /// The path.
@@ -28,10 +29,10 @@ impl FileIdentity {
         &self.path
     }
 
-    /// Whether the path names another file now, or none. An error of the disk says neither.
+    /// Whether the path names another file now, or none, or one without content. An error of the disk says nothing.
     pub fn is_lost(&self) -> bool {
-        match id_at(&self.path) {
-            Ok(id) => id != self.id,
+        match self.path.metadata() {
+            Ok(found) => found.len() == 0 || id_of(&found) != self.id,
             Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
         }
     }
@@ -45,16 +46,15 @@ impl FileIdentity {
 }
 
 #[cfg(unix)]
-fn id_at(path: &Path) -> io::Result<Id> {
+fn id_of(found: &Metadata) -> Id {
     use std::os::unix::fs::MetadataExt as _;
-    let found = path.metadata()?;
-    Ok((found.dev(), found.ino()))
+    (found.dev(), found.ino())
 }
 
 /// Elsewhere a file that is open can neither be removed nor replaced.
 #[cfg(not(unix))]
-fn id_at(path: &Path) -> io::Result<Id> {
-    path.metadata().map(|_| (0, 0))
+fn id_of(_: &Metadata) -> Id {
+    (0, 0)
 }
 
 #[cfg(all(test, unix))]
@@ -72,6 +72,9 @@ mod tests {
         let file = FileIdentity::of(&path).unwrap();
         fs::write(&path, "more").unwrap();
         assert!(!file.is_lost());
+        fs::write(&path, "").unwrap();
+        assert!(file.is_lost(), "it was truncated");
+        fs::write(&path, "again").unwrap();
         fs::remove_dir_all(&data).unwrap();
         assert!(file.is_lost());
         fs::create_dir(&data).unwrap();

@@ -118,7 +118,7 @@ fn database(path: &Path, secret: Option<&str>) -> Vec<Finding> {
         Ok(found) => found,
         Err(error) => return vec![Finding::problem(CHECK, error.to_string())],
     };
-    let sound = format!("sound, and the server secret is its own: {}", found.summary());
+    let sound = format!("sound at a quick look, and the server secret is its own: {}", found.summary());
     let mut findings = vec![Finding::good(CHECK, sound)];
     findings.extend(moves::findings(path));
     findings
