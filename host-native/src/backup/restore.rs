@@ -31,7 +31,8 @@ fn restore_checked(
 ) -> Result<String, Failure> {
     if fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(format!(
-            "{} is not empty, and a restore never overwrites; set SIDETONE_DATA to a new folder, or move this one away",
+            "{} is not empty, and a restore never overwrites; set SIDETONE_DATA to a new folder, or move this one away. If a disk or \
+             volume is mounted there, set SIDETONE_DATA to a new folder in it",
             target.display()
         )
         .into());
