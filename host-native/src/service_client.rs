@@ -1,12 +1,15 @@
 //! Requests of the command line to a service, by its URL and a key of it.
 use std::error::Error;
 use std::io;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, header};
 use reqwest::{Client, Request, RequestBuilder, Url};
 use sidetone_engine::base::setting::Secret;
+
+use crate::text::clean;
 
 /// A page of a list has up to 4 MiB, a part of a workspace that moves up to 16 MiB.
 const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -18,6 +21,8 @@ const PAUSE_MS: u64 = 200;
 const RETRY_AFTER_SECONDS_MAX: u64 = 30;
 /// The deadline of a try.
 const DEADLINE_SECONDS: u64 = 60;
+/// The same line is not printed again for so long: many requests at once wait for the same.
+const TOLD_SECONDS: u64 = 5;
 
 /// A service, for the commands that ask one: assistants as code with an API key, moves of workspaces with the operator's.
 ///
@@ -27,22 +32,58 @@ const DEADLINE_SECONDS: u64 = 60;
 /// A request is sent again when no whole answer came, and when the caller says that it may be answered later. The service
 /// may have done it the first time, so every request has to be one that can be repeated:
 ///
-/// - Assistants as code create with an `Idempotency-Key`. They change with `If-Match`, after which they look whether a
-///   refused change is their own; what has no revision is set to the same values again. What is deleted stays deleted.
+/// - Assistants as code create with an `Idempotency-Key`. What they change or delete is sent once: before the next try they
+///   look at it again, as somebody else may have changed it, or the first try may have.
 /// - A step of a move says the state that it leads to, and a part the place that it belongs to: a service that is there
 ///   already says so.
 #[derive(Debug, Clone)]
 pub struct ServiceClient {
     client: Client,
     url: String,
+    /// The URL as people are told it.
+    place: String,
     /// What gives another URL.
     named_by: String,
     key: Secret,
+    /// The lines that were printed last, and when.
+    told: Arc<Mutex<Vec<(String, Instant)>>>,
+}
+
+/// A try that had no answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    problem: String,
+    /// How long the service wants to be left alone.
+    wait: Option<Duration>,
+}
+
+/// How often a request is tried again, and how soon.
+#[derive(Debug)]
+pub struct Patience {
+    left: u32,
+    pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { left: TRIES - 1, pause: Duration::from_millis(PAUSE_MS) }
+    }
+}
+
+impl Patience {
+    /// Whether no try has failed yet.
+    pub fn is_fresh(&self) -> bool {
+        self.left == TRIES - 1
+    }
 }
 
 impl ServiceClient {
     /// For the service with this URL, which `option` has given.
     pub fn new(option: &str, url: &str, key: &str) -> Result<Self, String> {
+        Self::with_deadline(option, url, key, Duration::from_secs(DEADLINE_SECONDS))
+    }
+
+    fn with_deadline(option: &str, url: &str, key: &str, deadline: Duration) -> Result<Self, String> {
         let parsed = Url::parse(url)
             .map_err(|_| format!("{option} {url}: is not a URL such as http://127.0.0.1:8787"))?;
         if !matches!(parsed.scheme(), "http" | "https") {
@@ -53,18 +94,25 @@ impl ServiceClient {
         let builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("sidetone/", env!("CARGO_PKG_VERSION")))
-            .timeout(Duration::from_secs(DEADLINE_SECONDS));
+            .timeout(deadline);
         let client = builder.build().map_err(|error| error.to_string())?;
         let named_by = match option {
             "--url" => "--url or SIDETONE_URL".to_owned(),
             other => other.to_owned(),
         };
-        Ok(Self { client, url: url.trim_end_matches('/').to_owned(), named_by, key: Secret::new(key) })
+        let place = without_secrets(url, &parsed);
+        let (url, key) = (url.trim_end_matches('/').to_owned(), Secret::new(key));
+        Ok(Self { client, url, place, named_by, key, told: Arc::default() })
     }
 
     /// Its URL, without a slash at the end.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Its URL as people are told it: without a user, a password and a query.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// What gives another URL.
@@ -85,22 +133,69 @@ impl ServiceClient {
         later: impl Fn(&Response<Bytes>) -> Option<String>,
     ) -> Result<Response<Bytes>, String> {
         let request = request.build().map_err(|error| cause(&error).to_string())?;
-        let mut pause = Duration::from_millis(PAUSE_MS);
-        let mut left = TRIES;
+        let mut patience = Patience::default();
         loop {
-            left -= 1;
-            let (problem, wait) = match self.once(&request).await {
-                Ok(response) => match later(&response) {
-                    Some(problem) => (problem, retry_after(response.headers())),
-                    None => return Ok(response),
-                },
-                Err(problem) => (problem, None),
-            };
-            if left == 0 {
-                return Err(problem);
+            match self.tried(&request, &later).await {
+                Ok(response) => return Ok(response),
+                Err(unanswered) => self.wait(&mut patience, unanswered).await?,
             }
-            tokio::time::sleep(wait.unwrap_or(pause)).await;
-            pause *= 2;
+        }
+    }
+
+    /// Sends a request once. Without an answer, the caller may [`wait`](Self::wait) and send it again; the service may have
+    /// done it all the same.
+    pub async fn send_once(
+        &self,
+        request: RequestBuilder,
+        later: impl Fn(&Response<Bytes>) -> Option<String>,
+    ) -> Result<Result<Response<Bytes>, Unanswered>, String> {
+        let request = request.build().map_err(|error| cause(&error).to_string())?;
+        Ok(self.tried(&request, &later).await)
+    }
+
+    /// Waits before the next try, and says so on standard error. The error is why the last try had no answer.
+    pub async fn wait(&self, patience: &mut Patience, unanswered: Unanswered) -> Result<(), String> {
+        let Unanswered { problem, wait } = unanswered;
+        if patience.left == 0 {
+            return Err(problem);
+        }
+        let pause = wait.unwrap_or(patience.pause);
+        patience.left -= 1;
+        patience.pause *= 2;
+        let line = format!(
+            "sidetone: {}: {}; waiting {:.1} s for try {} of {TRIES}",
+            self.place,
+            problem.trim_end_matches('.'),
+            pause.as_secs_f64(),
+            TRIES - patience.left
+        );
+        if self.is_news(&line) {
+            eprintln!("{}", clean(&line));
+        }
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+
+    /// Whether a line was not printed just now.
+    fn is_news(&self, line: &str) -> bool {
+        let Ok(mut told) = self.told.lock() else { return true };
+        told.retain(|(_, at)| at.elapsed() < Duration::from_secs(TOLD_SECONDS));
+        let is_news = told.iter().all(|(known, _)| known != line);
+        if is_news {
+            told.push((line.to_owned(), Instant::now()));
+        }
+        is_news
+    }
+
+    async fn tried(
+        &self,
+        request: &Request,
+        later: &impl Fn(&Response<Bytes>) -> Option<String>,
+    ) -> Result<Response<Bytes>, Unanswered> {
+        let response = self.once(request).await.map_err(|problem| Unanswered { problem, wait: None })?;
+        match later(&response) {
+            Some(problem) => Err(Unanswered { problem, wait: retry_after(response.headers()) }),
+            None => Ok(response),
         }
     }
 
@@ -123,7 +218,7 @@ impl ServiceClient {
     /// Why there is no answer, and what to do where that is known.
     fn told(&self, error: &reqwest::Error) -> String {
         let cause = cause(error);
-        if error.is_connect() && !is_of_tls(cause) {
+        if error.is_timeout() || (error.is_connect() && !is_of_tls(cause)) {
             return format!("{cause}; does a service run there? {} names another", self.named_by);
         }
         with_hint(cause.to_string())
@@ -147,6 +242,16 @@ pub fn strange(response: &Response<Bytes>, named_by: &str) -> String {
     let kind = kind.and_then(|kind| kind.split(';').next());
     let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.trim()));
     format!("does not answer like a Sidetone service (status {status}{kind}); check {named_by}")
+}
+
+/// A URL without what may be secret, a user, a password and a query, and without a slash at the end.
+fn without_secrets(url: &str, parsed: &Url) -> String {
+    let mut place = parsed.clone();
+    let has_user = !place.username().is_empty() || place.password().is_some();
+    // A URL with a host takes both.
+    let is_without = has_user && place.set_username("").is_ok() && place.set_password(None).is_ok();
+    let told = if is_without { place.as_str() } else { url };
+    told.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/').to_owned()
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -223,6 +328,49 @@ mod tests {
         assert!(told.ends_with("; does a service run there? --url or SIDETONE_URL names another"), "{told}");
         let told = refused("--from", &url).await;
         assert!(told.ends_with("; does a service run there? --from names another"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn where_nothing_is_said_the_error_says_what_to_do() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let deadline = Duration::from_millis(50);
+        let client = ServiceClient::with_deadline("--url", &url, "the-key", deadline).unwrap();
+        let told = client.once(&client.request(Method::GET, "/").build().unwrap()).await.unwrap_err();
+        let advice = "timed out; does a service run there? --url or SIDETONE_URL names another";
+        assert!(told.ends_with(advice), "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_sent_once_may_be_sent_again_until_patience_ends() {
+        let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let client = ServiceClient::new("--url", &format!("http://{nobody}"), "the-key").unwrap();
+        let request = client.request(Method::DELETE, "/path");
+        let unanswered = client.send_once(request, |_| None).await.unwrap().unwrap_err();
+        assert!(unanswered.problem.starts_with("Connection refused") && unanswered.wait.is_none());
+        let mut patience = Patience::default();
+        let busy = || Unanswered { problem: "busy".to_owned(), wait: Some(Duration::ZERO) };
+        for _ in 1..TRIES {
+            client.wait(&mut patience, busy()).await.unwrap();
+            assert!(!patience.is_fresh());
+        }
+        assert_eq!(client.wait(&mut patience, busy()).await, Err("busy".to_owned()));
+    }
+
+    #[test]
+    fn what_many_requests_wait_for_is_said_once() {
+        let client = ServiceClient::new("--url", "https://voice.example.com", "the-key").unwrap();
+        assert_eq!(["one", "one", "two", "one"].map(|line| client.is_news(line)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn people_are_told_a_url_without_its_secrets() {
+        let place = |url: &str| ServiceClient::new("--url", url, "the-key").unwrap().place().to_owned();
+        assert_eq!(
+            place("https://me:secret@voice.example.com/base/?token=1"),
+            "https://voice.example.com/base"
+        );
+        assert_eq!(place("http://127.0.0.1:8787/"), "http://127.0.0.1:8787");
     }
 
     #[tokio::test]

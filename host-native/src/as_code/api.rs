@@ -1,12 +1,13 @@
 //! Requests to a service, by its URL and an API key.
 use bytes::Bytes;
 use http::{Method, Response};
+use reqwest::RequestBuilder;
 use serde_json::Value;
 use sidetone_engine::base::limits::ASSISTANTS_MAX;
 use sidetone_engine::operations::operation::Operation;
 
 use super::failure::{Failure, told};
-use crate::service_client::{ServiceClient, strange};
+use crate::service_client::{Patience, ServiceClient, Unanswered, strange};
 use crate::text::{count, size};
 
 /// Rows of a list: a workspace has no more of any kind that is listed here.
@@ -85,13 +86,28 @@ impl Api {
         Ok(Self { client: ServiceClient::new("--url", url, key).map_err(Failure)? })
     }
 
-    /// Calls an operation, whose path has at most one value.
+    /// Calls an operation, whose path has at most one value, until it is answered: one that reads, or has a key or a
+    /// revision, so that what somebody else does between two tries is safe, or is to be written over (`--force`).
     pub async fn call(&self, operation: &Operation, id: &str, extras: Extras<'_>) -> Result<Answer, Failure> {
-        let path = match operation.path_names().next() {
-            Some(name) => operation.path.replace(&format!("{{{name}}}"), id),
-            None => operation.path.to_owned(),
-        };
-        self.send(operation.method.clone(), &path, extras).await
+        self.send(operation.method.clone(), &path_of(operation, id), extras).await
+    }
+
+    /// Calls an operation once. Without an answer, it may be done or not, now or soon: the caller [waits](Self::wait), looks
+    /// again, and decides whether it is still to be done.
+    pub async fn call_once(
+        &self,
+        operation: &Operation,
+        id: &str,
+        extras: Extras<'_>,
+    ) -> Result<Result<Answer, Unanswered>, Failure> {
+        let request = self.request(operation.method.clone(), &path_of(operation, id), extras);
+        let sent = self.client.send_once(request, later).await.map_err(|problem| self.failure(&problem))?;
+        Ok(sent.map(|response| self.answer(&response)))
+    }
+
+    /// Waits before the next try; the failure is that there was none with an answer.
+    pub async fn wait(&self, patience: &mut Patience, unanswered: Unanswered) -> Result<(), Failure> {
+        self.client.wait(patience, unanswered).await.map_err(|problem| self.failure(&problem))
     }
 
     /// All rows of a list.
@@ -106,7 +122,7 @@ impl Api {
             let (next, bytes) = (answer.next.take(), answer.bytes);
             // The link has the URL that the service knows of itself; a tunnel may have another one.
             let next = next.as_deref().and_then(|next| next.split_once('?')).map(|(_, query)| query);
-            let url = self.client.url();
+            let url = self.client.place();
             let Value::Array(part) = answer.success()? else {
                 return Err(Failure(format!("{url}{path} did not return a list")));
             };
@@ -122,6 +138,11 @@ impl Api {
     }
 
     async fn send(&self, method: Method, path: &str, extras: Extras<'_>) -> Result<Answer, Failure> {
+        let sent = self.client.send(self.request(method, path, extras), later).await;
+        sent.map(|response| self.answer(&response)).map_err(|problem| self.failure(&problem))
+    }
+
+    fn request(&self, method: Method, path: &str, extras: Extras<'_>) -> RequestBuilder {
         let mut request = self.client.request(method, path);
         if let Some(body) = extras.body {
             request = request.header("content-type", "application/json").body(body.to_string());
@@ -132,14 +153,24 @@ impl Api {
         if let Some(key) = extras.key {
             request = request.header("idempotency-key", key);
         }
-        let url = self.client.url();
-        match self.client.send(request, later).await {
-            Ok(response) => {
-                let strange = format!("{url}: {}", strange(&response, self.client.named_by()));
-                Ok(Answer { strange, ..Answer::of(&response) })
-            }
-            Err(problem) => Err(Failure(format!("{url}: {problem}"))),
-        }
+        request
+    }
+
+    fn answer(&self, response: &Response<Bytes>) -> Answer {
+        let strange = format!("{}: {}", self.client.place(), strange(response, self.client.named_by()));
+        Answer { strange, ..Answer::of(response) }
+    }
+
+    fn failure(&self, problem: &str) -> Failure {
+        Failure(format!("{}: {problem}", self.client.place()))
+    }
+}
+
+/// The path of an operation, which has at most one value.
+fn path_of(operation: &Operation, id: &str) -> String {
+    match operation.path_names().next() {
+        Some(name) => operation.path.replace(&format!("{{{name}}}"), id),
+        None => operation.path.to_owned(),
     }
 }
 

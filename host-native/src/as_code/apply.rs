@@ -7,15 +7,16 @@ use serde_json::{Map, Value};
 use sidetone_engine::base::hash::sha256_hex;
 
 use super::api::{Api, Extras};
-use super::compare::{self, Difference};
+use super::compare::{self, Changed, Difference};
 use super::failure::Failure;
 use super::folder::{Entry, Folder, names, shown};
 use super::kind::{Kind, Verb, operation};
 use super::lock::Lock;
 use super::plan::{Deletion, Plan, Step, plan};
 use super::show::{self, Paint};
-use super::workspace::{Ids, REQUESTS_AT_ONCE, Row};
+use super::workspace::{Ids, REQUESTS_AT_ONCE, Row, Stems, Workspace};
 use super::{CONFLICT, DONE, FAILED, Wishes, say};
+use crate::service_client::Patience;
 use crate::text::clean;
 
 /// Times that something is created under a key whose resource was deleted since.
@@ -45,17 +46,21 @@ struct Tally {
 }
 
 /// Prints the plan, asks, and does it. Returns the exit code.
-pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes, yes: bool) -> Result<u8, Failure> {
+pub async fn apply(api: &Api, url: &str, folder: &Folder, wishes: Wishes, yes: bool) -> Result<u8, Failure> {
     let started = Instant::now();
     let paint = Paint::of(&std::io::stdout());
     let (mut plan, mut lock) = plan(api, folder, wishes.force).await?;
+    say(&show::heading(&plan, url, paint))?;
     say(&show::plan(&plan, wishes.prune, paint))?;
     say(&format!("{}\n", show::summary(&plan, wishes.prune)))?;
     let can_do = plan.count(|step| matches!(step, Step::Create | Step::Update(_))) > 0
         || (wishes.prune && plan.deletions.iter().any(|deletion| !deletion.is_conflict));
-    if can_do && !yes && !is_agreed()? {
+    if can_do && !yes && !is_agreed(&show::place(&plan, url))? {
         say("Nothing was changed.\n")?;
         return Ok(FAILED);
+    }
+    if can_do {
+        lock.prepare()?;
     }
     let mut tally = Tally {
         conflicts: plan.count(|step| matches!(step, Step::Conflict(_) | Step::Gone)),
@@ -82,12 +87,12 @@ pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes, yes: bool) -> Res
 }
 
 /// Asks on a terminal. Elsewhere nobody could answer: whoever pipes into it has decided.
-fn is_agreed() -> Result<bool, Failure> {
+fn is_agreed(place: &str) -> Result<bool, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
         return Ok(true);
     }
-    say("Apply? [y/N] ")?;
+    say(&format!("Apply to {place}? [y/N] "))?;
     let mut line = String::new();
     input.lock().read_line(&mut line)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
@@ -128,26 +133,26 @@ async fn carry_out(
             })
             .filter(|(_, step, ..)| matches!(step, Step::Create | Step::Update(_)))
             .collect();
-        let (known, workspace) = (ids.clone(), plan.workspace.id.clone());
+        let (known, stems, workspace) = (ids.clone(), plan.matched.stems.clone(), &plan.workspace);
         let mut running = stream::iter(due)
             .map(|(stem, step, entry, row)| {
-                let writer = Writer { api, kind, stem, entry, ids: &known, force: wishes.force };
-                let workspace = workspace.as_str();
+                let (ids, stems, force) = (&known, &stems, wishes.force);
+                let writer = Writer { api, kind, stem, entry, ids, stems, workspace, force };
                 async move {
                     let outcome = match (step, row) {
                         (Step::Update(fields), Some(row)) => writer.update(row, fields).await,
-                        _ => writer.create(workspace).await,
+                        _ => writer.create().await,
                     };
                     (stem, step, entry, outcome.unwrap_or_else(Outcome::from))
                 }
             })
             .buffer_unordered(REQUESTS_AT_ONCE);
-        let mut written = Vec::new();
+        let (mut written, mut learned) = (Vec::new(), Vec::new());
         while let Some((stem, step, entry, outcome)) = running.next().await {
             let file = shown(kind, stem);
             match outcome {
                 Outcome::Done(raw) => {
-                    plan.workspace.learn_name(&raw);
+                    learned.push(serde_json::json!({"id": raw["id"], "name": raw["name"]}));
                     let id = raw["id"].as_str().unwrap_or_default().to_owned();
                     plan.matched.stems.insert(&id, stem);
                     ids.insert(kind, stem, &id);
@@ -186,6 +191,8 @@ async fn carry_out(
                 }
             }
         }
+        drop(running);
+        learned.iter().for_each(|named| plan.workspace.learn_name(named));
         say(&written.concat())?;
     }
     let may_delete = wishes.prune && plan.deletions.iter().any(|one| !one.is_conflict);
@@ -194,12 +201,10 @@ async fn carry_out(
         say(&paint.red("Nothing is deleted, because something failed: run it again.\n"))?;
     } else if may_delete {
         if !wishes.force {
-            for file in plan.hold_what_is_used(api).await? {
-                say(&paint.red(&format!("{file} is used by somebody else meanwhile; it was not deleted\n")))?;
-            }
+            hold_what_is_used(api, plan, paint).await?;
         }
-        for deletion in plan.deletions.iter().filter(|deletion| !deletion.is_conflict) {
-            delete(api, deletion, wishes.force, lock, tally, paint).await?;
+        for place in 0..plan.deletions.len() {
+            delete(api, plan, place, wishes.force, lock, tally, paint).await?;
         }
     }
     if wishes.prune {
@@ -220,30 +225,52 @@ fn forget_the_unsent(kind: Kind, row: &mut Row, sent: &[Difference], planned: &R
     }
 }
 
+/// Keeps what is used by now, and says so.
+async fn hold_what_is_used(api: &Api, plan: &mut Plan, paint: Paint) -> Result<(), Failure> {
+    for used in plan.hold_what_is_used(api).await? {
+        say(&paint.red(&clean(&format!("{used} meanwhile; it was not deleted\n"))))?;
+    }
+    Ok(())
+}
+
+/// Deletes what the plan has at this place of its deletions, unless it is held, or somebody else has changed it.
 async fn delete(
     api: &Api,
-    deletion: &Deletion,
+    plan: &mut Plan,
+    place: usize,
     force: bool,
     lock: &mut Lock,
     tally: &mut Tally,
     paint: Paint,
 ) -> Result<(), Failure> {
-    let Deletion { kind, stem, row, .. } = deletion;
-    let file = shown(*kind, stem);
-    let fresh = fresh(api, *kind, &row.id).await?;
-    let is_other = fresh.as_ref().is_some_and(|raw| raw["updated_at"] != row.updated_at.as_str());
-    if is_other && !force {
-        tally.conflicts += 1;
-        return say(
-            &paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n"))
-        );
-    }
-    let revision = if force { None } else { row.revision };
-    let answer =
-        api.call(kind.operation(Verb::Delete), &row.id, Extras { revision, ..Extras::default() }).await?;
+    let mut patience = Patience::default();
+    let (answer, kind, stem) = loop {
+        // While the service was waited for, somebody may have begun to use it.
+        if !patience.is_fresh() && !force {
+            hold_what_is_used(api, plan, paint).await?;
+        }
+        let Some(deletion) = plan.deletions.get(place).filter(|one| !one.is_conflict) else { return Ok(()) };
+        let Deletion { kind, stem, row, .. } = deletion;
+        let fresh = fresh(api, *kind, &row.id).await?;
+        let is_other = fresh.as_ref().is_some_and(|raw| raw["updated_at"] != row.updated_at.as_str());
+        if is_other && !force {
+            tally.conflicts += 1;
+            let file = shown(*kind, stem);
+            return say(
+                &paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n"))
+            );
+        }
+        let revision = if force { None } else { row.revision };
+        let extras = Extras { revision, ..Extras::default() };
+        match api.call_once(kind.operation(Verb::Delete), &row.id, extras).await? {
+            Ok(answer) => break (answer, *kind, stem.clone()),
+            Err(unanswered) => api.wait(&mut patience, unanswered).await?,
+        }
+    };
+    let file = shown(kind, &stem);
     match answer.status {
         404 | 204 => {
-            lock.set(*kind, stem, None)?;
+            lock.set(kind, &stem, None)?;
             tally.deleted += 1;
             say(&format!("deleted {file}\n"))
         }
@@ -273,16 +300,18 @@ struct Writer<'a> {
     stem: &'a str,
     entry: &'a Entry,
     ids: &'a Ids,
+    stems: &'a Stems,
+    workspace: &'a Workspace,
     force: bool,
 }
 
 impl Writer<'_> {
-    async fn create(&self, workspace: &str) -> Result<Outcome, Failure> {
+    async fn create(&self) -> Result<Outcome, Failure> {
         let body = Value::Object(self.body(&self.entry.stated)?);
         let operation = self.kind.operation(Verb::Create);
         for number in 0..KEYS_MAX {
             let key = sha256_hex(
-                serde_json::json!([workspace, self.kind.folder(), self.stem, body, number])
+                serde_json::json!([self.workspace.id, self.kind.folder(), self.stem, body, number])
                     .to_string()
                     .as_bytes(),
             );
@@ -308,40 +337,48 @@ impl Writer<'_> {
     }
 
     async fn update(&self, row: &Row, fields: &[Difference]) -> Result<Outcome, Failure> {
-        // Where the service takes no revision, the time of the last change is looked at as late as possible.
-        let Some(now) = fresh(self.api, self.kind, &row.id).await? else {
-            return Ok(Outcome::Failed("was deleted by somebody else meanwhile".to_owned()));
-        };
-        let is_other = now["updated_at"] != row.updated_at.as_str();
-        if is_other && !self.force {
-            return self.conflict(row).await;
-        }
         let changed: Map<String, Value> = fields
             .iter()
             .filter(|one| self.attachments().all(|key| key != one.field))
             .filter_map(|one| Some((one.field.clone(), one.here.clone()?)))
             .collect();
-        let mut raw = now;
-        if !changed.is_empty() {
-            let body = Value::Object(self.body(&changed)?);
-            let extras = Extras { body: Some(&body), revision: self.revision(&raw), key: None };
-            let answer = self.api.call(self.kind.operation(Verb::Update), &row.id, extras).await?;
-            if answer.code() == "revision_conflict" {
-                // A try whose answer was lost may have written it.
-                let is_ours = |now: &Value| {
-                    changed.iter().all(|(name, value)| {
-                        let field = self.kind.field(name);
-                        field.is_some_and(|field| super::kind::filled(&field.schema, &now[name]) == *value)
-                    })
-                };
-                match fresh(self.api, self.kind, &row.id).await?.filter(is_ours) {
-                    Some(now) => raw = now,
-                    None => return self.conflict(row).await,
-                }
-            } else {
-                raw = answer.success()?;
+        let body = Value::Object(self.body(&changed)?);
+        let mut patience = Patience::default();
+        let raw = loop {
+            // Where the service takes no revision, the time of the last change is looked at as late as possible: before each
+            // try, as minutes may pass between two.
+            let Some(now) = fresh(self.api, self.kind, &row.id).await? else {
+                return Ok(deleted_meanwhile());
+            };
+            let is_other = now["updated_at"] != row.updated_at.as_str();
+            // A try whose answer was lost may have written it.
+            if is_other && !patience.is_fresh() && self.has(&now, &changed) {
+                break now;
             }
-        }
+            if is_other && !self.force {
+                return Ok(self.conflict(row, fields, &now));
+            }
+            if changed.is_empty() {
+                break now;
+            }
+            let extras = Extras { body: Some(&body), revision: self.revision(&now), key: None };
+            let answer = match self.api.call_once(self.kind.operation(Verb::Update), &row.id, extras).await? {
+                Ok(answer) => answer,
+                Err(unanswered) => {
+                    self.api.wait(&mut patience, unanswered).await?;
+                    continue;
+                }
+            };
+            if answer.code() != "revision_conflict" {
+                break answer.success()?;
+            }
+            // One that was given up may have come late.
+            match fresh(self.api, self.kind, &row.id).await? {
+                Some(now) if self.has(&now, &changed) => break now,
+                Some(now) => return Ok(self.conflict(row, fields, &now)),
+                None => return Ok(deleted_meanwhile()),
+            }
+        };
         let attached: Vec<&str> =
             self.attachments().filter(|key| fields.iter().any(|one| one.field == *key)).collect();
         self.attach(raw, &attached).await
@@ -418,23 +455,33 @@ impl Writer<'_> {
         names(value).into_iter().map(id).collect()
     }
 
-    /// What somebody else did between the plan and now.
-    async fn conflict(&self, planned: &Row) -> Result<Outcome, Failure> {
-        let Some(now) = fresh(self.api, self.kind, &planned.id).await? else {
-            return Ok(Outcome::Failed("was deleted by somebody else meanwhile".to_owned()));
-        };
-        let fields = self.kind.fields().iter().filter_map(|field| {
-            let there = now.get(&field.name)?;
-            let here = self.entry.fields.get(&field.name)?;
-            let there = super::kind::filled(&field.schema, there);
-            let before = planned.fields.get(&field.name);
-            (before != Some(&there)).then(|| Difference {
-                field: field.name.clone(),
-                there,
-                here: Some(here.clone()),
-                changed: compare::Changed::There,
-            })
-        });
-        Ok(Outcome::Conflict(planned.id.clone(), fields.collect()))
+    /// Whether the resource has what the file has in these fields.
+    fn has(&self, now: &Value, fields: &Map<String, Value>) -> bool {
+        self.differing(&self.row(now)).iter().all(|one| !fields.contains_key(&one.field))
     }
+
+    /// What somebody else did between the plan, which was to write `sent`, and now.
+    fn conflict(&self, planned: &Row, sent: &[Difference], now: &Value) -> Outcome {
+        let now = self.row(now);
+        let mut fields = self.differing(&now);
+        fields.retain(|one| now.kept(self.kind, &one.field) != planned.kept(self.kind, &one.field));
+        for one in &mut fields {
+            let is_ours = sent.iter().any(|sent| sent.field == one.field);
+            one.changed = if is_ours { Changed::Both } else { Changed::There };
+        }
+        Outcome::Conflict(planned.id.clone(), fields)
+    }
+
+    fn row(&self, raw: &Value) -> Row {
+        self.workspace.row(self.kind, raw.clone(), self.stems)
+    }
+
+    /// The fields in which a resource is not as the file says.
+    fn differing(&self, row: &Row) -> Vec<Difference> {
+        compare::differences(self.kind, &self.entry.fields, row, None, self.ids)
+    }
+}
+
+fn deleted_meanwhile() -> Outcome {
+    Outcome::Failed("was deleted by somebody else meanwhile".to_owned())
 }

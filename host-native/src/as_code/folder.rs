@@ -1,15 +1,15 @@
 //! A folder of plain files: one for each resource, in a folder for each kind, named by their stems.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sidetone_engine::base::limits::BODY_BYTES_MAX;
-use toml_edit::DocumentMut;
+use toml_edit::{DocumentMut, Item};
 
 use super::failure::Failure;
-use super::kind::{Kind, filled, has_parts};
+use super::kind::{Field, Kind, filled, has_parts};
 use super::toml;
 use crate::text::{clean, counted};
 
@@ -34,6 +34,16 @@ pub struct Entry {
 /// The files of a kind, by their stems.
 pub type Files = BTreeMap<String, Entry>;
 
+/// What is wrong with a folder.
+#[derive(Default)]
+struct Problems {
+    texts: Vec<String>,
+    /// Files that are there and were not read: to name them is no problem of its own.
+    files: HashSet<(Kind, String)>,
+    /// Likewise, all files of a kind.
+    kinds: HashSet<Kind>,
+}
+
 /// A folder.
 #[derive(Debug)]
 pub struct Folder {
@@ -45,7 +55,7 @@ pub struct Folder {
 impl Folder {
     /// Reads all files, and lists what is wrong with them.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let mut files = BTreeMap::new();
         check_folders(path, &mut problems)?;
         for kind in Kind::ALL {
@@ -53,6 +63,8 @@ impl Folder {
         }
         let folder = Self { path: path.to_owned(), files };
         folder.check_references(&mut problems);
+        folder.check_names(&mut problems.texts);
+        let problems = problems.texts;
         if problems.is_empty() {
             return Ok(folder);
         }
@@ -80,14 +92,16 @@ impl Folder {
         self.path.join(kind.folder()).join(format!("{stem}.toml"))
     }
 
-    fn check_references(&self, problems: &mut Vec<String>) {
+    fn check_references(&self, problems: &mut Problems) {
         for kind in Kind::ALL {
             for (stem, entry) in self.of(kind) {
                 for reference in kind.references() {
                     for name in entry.stated.get(reference.key).map(names).unwrap_or_default() {
-                        if !self.of(reference.kind).contains_key(name) {
+                        let is_unread = problems.kinds.contains(&reference.kind)
+                            || problems.files.contains(&(reference.kind, name.to_owned()));
+                        if !is_unread && !self.of(reference.kind).contains_key(name) {
                             let folder = reference.kind.folder();
-                            problems.push(format!(
+                            problems.texts.push(format!(
                                 "{}: {}: there is no {folder}/{name}.toml{}",
                                 shown(kind, stem),
                                 reference.key,
@@ -95,6 +109,24 @@ impl Folder {
                             ));
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Of two files with one name, the service would refuse the second.
+    fn check_names(&self, problems: &mut Vec<String>) {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.has_unique_names()) {
+            let mut stems: HashMap<&str, &str> = HashMap::new();
+            for (stem, entry) in self.of(kind) {
+                let Some(name) = entry.fields.get("name").and_then(Value::as_str) else { continue };
+                if let Some(other) = stems.insert(name, stem) {
+                    problems.push(format!(
+                        "{}: name: {} has the same; give each {} a name of its own",
+                        shown(kind, stem),
+                        shown(kind, other),
+                        kind.noun()
+                    ));
                 }
             }
         }
@@ -142,29 +174,43 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// A folder whose name is nearly that of a kind's is a mistake: its files would not be read, and `apply --prune` would delete
 /// what they are.
-fn check_folders(path: &Path, problems: &mut Vec<String>) -> Result<(), Failure> {
+fn check_folders(path: &Path, problems: &mut Problems) -> Result<(), Failure> {
     for entry in listed(path)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') || Kind::of_folder(&name).is_some() || !entry.is_dir() {
             continue;
         }
         let small = name.to_lowercase();
-        let is_meant = |folder: &&str| strsim::damerau_levenshtein(&small, folder) <= folder.len() / 5;
-        if let Some(folder) = Kind::ALL.into_iter().map(Kind::folder).find(is_meant) {
+        let is_meant = |kind: &Kind| {
+            let folder = kind.folder();
+            strsim::damerau_levenshtein(&small, folder) <= folder.len() / 5
+        };
+        if let Some(kind) = Kind::ALL.into_iter().find(is_meant) {
+            let folder = kind.folder();
             problems
+                .texts
                 .push(format!("{name}/ is not read; is {folder}/ meant? Rename it, or move it elsewhere"));
+            problems.kinds.insert(kind);
         }
     }
     Ok(())
 }
 
-fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<Files, Failure> {
+fn read_kind(path: &Path, kind: Kind, problems: &mut Problems) -> Result<Files, Failure> {
     let mut files = Files::new();
     let folder = kind.folder();
     let path = path.join(folder);
     // It may lead anywhere, and `pull` writes and deletes in it.
-    if path.is_symlink() {
-        problems.push(format!("{folder}/ is a link; put the folder itself there"));
+    let wrong = if path.is_symlink() {
+        Some(format!("{folder}/ is a link; put the folder itself there"))
+    } else if path.exists() && !path.is_dir() {
+        Some(format!("{folder} is a file, where a folder is needed; rename it, or move it elsewhere"))
+    } else {
+        None
+    };
+    if let Some(wrong) = wrong {
+        problems.texts.push(wrong);
+        problems.kinds.insert(kind);
         return Ok(files);
     }
     for path in listed(&path)? {
@@ -173,38 +219,44 @@ fn read_kind(path: &Path, kind: Kind, problems: &mut Vec<String>) -> Result<File
         if name.starts_with('.') || name.ends_with('~') || name.ends_with(".toml.new") {
             continue;
         }
-        // What is here and is not read must not look as if it were. What a link leads to may be secret, and messages quote it.
-        if path.is_symlink() {
-            problems.push(format!("{folder}/{name} is a link; put the file itself there"));
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+        if let Some(obstacle) = obstacle(&path, &format!("{folder}/{name}"), folder) {
+            problems.texts.push(obstacle);
+            problems.files.extend(stem.map(|stem| (kind, stem)));
             continue;
         }
-        if path.is_dir() {
-            problems.push(format!("{folder}/{name} is a folder; files stand directly in {folder}/"));
-            continue;
-        }
-        // To read a named pipe, or some devices, might never end.
-        if !path.is_file() {
-            problems.push(format!("{folder}/{name} is not a regular file; delete it, or put one there"));
-            continue;
-        }
-        if path.extension().is_none_or(|extension| extension != "toml") {
-            problems.push(format!(
-                "{folder}/{name} is not read: names of files end in .toml; rename it, or move it elsewhere"
-            ));
-            continue;
-        }
-        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
-            problems.push(format!("{folder}/{name}: the name is not in UTF-8"));
+        let Some(stem) = stem else {
+            problems.texts.push(format!("{folder}/{name}: the name is not in UTF-8"));
             continue;
         };
         match read_file(&path, kind) {
-            Ok(entry) => drop(files.insert(stem.to_owned(), entry)),
+            Ok(entry) => drop(files.insert(stem, entry)),
             Err(found) => {
-                problems.extend(found.iter().map(|problem| format!("{}: {problem}", shown(kind, stem))))
+                let file = shown(kind, &stem);
+                problems.texts.extend(found.iter().map(|problem| format!("{file}: {problem}")));
+                problems.files.insert((kind, stem));
             }
         }
     }
     Ok(files)
+}
+
+/// Why something in the folder of a kind is not read. What is here and is not read must not look as if it were.
+fn obstacle(path: &Path, name: &str, folder: &str) -> Option<String> {
+    // What a link leads to may be secret, and messages quote it.
+    if path.is_symlink() {
+        return Some(format!("{name} is a link; put the file itself there"));
+    }
+    if path.is_dir() {
+        return Some(format!("{name} is a folder; files stand directly in {folder}/"));
+    }
+    // To read a named pipe, or some devices, might never end.
+    if !path.is_file() {
+        return Some(format!("{name} is not a regular file; delete it, or put one there"));
+    }
+    path.extension()
+        .is_none_or(|extension| extension != "toml")
+        .then(|| format!("{name} is not read: names of files end in .toml; rename it, or move it elsewhere"))
 }
 
 fn read_file(path: &Path, kind: Kind) -> Result<Entry, Vec<String>> {
@@ -244,7 +296,7 @@ pub fn parse(path: &Path, kind: Kind, text: &str) -> Result<Entry, Vec<String>> 
                 None => drop(stated.insert(name.to_owned(), value)),
                 Some(problem) => problems.push(format!("{name} {problem}")),
             },
-            Err(problem) => problems.push(format!("{name} {problem}")),
+            Err(problem) => problems.push(format!("{name} {}", unreadable(kind, field, item, problem))),
         }
     }
     let missing = kind.fields().iter().filter(|field| field.required && document.get(&field.name).is_none());
@@ -254,6 +306,14 @@ pub fn parse(path: &Path, kind: Kind, text: &str) -> Result<Entry, Vec<String>> 
     }
     let fields = decided(kind, &stated);
     Ok(Entry { path: path.to_owned(), text: text.to_owned(), document, stated, fields })
+}
+
+/// What is wrong with a field whose value cannot be read. A text that was not meant as JSON is not told that it is none.
+fn unreadable(kind: Kind, field: &Field, item: &Item, problem: String) -> String {
+    if item.as_str().is_none_or(|text| text.trim_start().starts_with(['{', '['])) {
+        return problem;
+    }
+    wrong_form(kind, &field.name, &field.schema, &Value::Null).unwrap_or(problem)
 }
 
 /// The service checks all rules; what would make the comparison meaningless is checked here.
@@ -272,8 +332,16 @@ fn wrong_form(kind: Kind, name: &str, schema: &Value, value: &Value) -> Option<S
     if is_text && !value.is_string() {
         return Some("has to be a text, in quotation marks".to_owned());
     }
-    (has_parts(schema) && !value.is_object() && !value.is_array())
-        .then(|| "has to be an object or a list".to_owned())
+    if !has_parts(schema) || value.is_object() || value.is_array() {
+        return None;
+    }
+    let is_array = |kind: &Value| kind == "array";
+    let kinds = &schema["type"];
+    let is_list = is_array(kinds) || kinds.as_array().is_some_and(|kinds| kinds.iter().any(is_array));
+    Some(match is_list {
+        true => "has to be a list".to_owned(),
+        false => format!("has to be a table: put what is in it below a line [{name}]"),
+    })
 }
 
 /// The values that a file decides.

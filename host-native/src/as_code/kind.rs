@@ -203,6 +203,11 @@ impl Kind {
         self.operation(Verb::Update).revision
     }
 
+    /// Whether a workspace has each name only once.
+    pub const fn has_unique_names(self) -> bool {
+        matches!(self, Self::Tool | Self::Document)
+    }
+
     /// The fields of its files.
     pub fn fields(self) -> &'static [Field] {
         static FIELDS: OnceLock<Vec<Vec<Field>>> = OnceLock::new();

@@ -5,7 +5,7 @@
 //! Fields that name other resources are hashed with ids, as files are renamed.
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -19,6 +19,8 @@ use crate::folder_lock;
 pub const NAME: &str = "sidetone.lock";
 /// Characters of a hash that are kept.
 const HASH_CHARS: usize = 16;
+/// Bytes that must have room on the disk besides what the file has: the lines of some hundred resources.
+const ROOM_BYTES: usize = 256 * 1024;
 
 /// What was last seen of a resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +108,7 @@ impl Lock {
         }
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Failure::new(format!("{}: {error}", path.display()))),
         };
         let mut seen = BTreeMap::new();
@@ -177,6 +179,15 @@ impl Lock {
         self.seen.iter().filter(move |(key, _)| of_kind(key)).map(|(key, seen)| (key.2.as_str(), seen))
     }
 
+    /// Makes sure that it can be written, before anything is written that it has to know: a later `apply` would take that for
+    /// somebody else's.
+    pub fn prepare(&mut self) -> Result<(), Failure> {
+        let (path, bytes) = (self.path.with_file_name(format!("{NAME}.new")), self.text().len() + ROOM_BYTES);
+        let opened = self.log().map(|_| ());
+        opened.map_err(|error| unready(&self.path, &error))?;
+        has_room(&path, bytes).map_err(|error| unready(&path, &error))
+    }
+
     /// Sets what was seen, or forgets it, and writes that at once.
     pub fn set(&mut self, kind: Kind, stem: &str, seen: Option<Seen>) -> Result<(), Failure> {
         let key = (self.workspace.clone(), kind, stem.to_owned());
@@ -184,19 +195,8 @@ impl Lock {
             return Ok(());
         }
         let line = line(&key, seen.as_ref());
-        let failed = |error| Failure::new(format!("{}: {error}", self.path.display()));
-        let log = match &mut self.log {
-            Some(log) => log,
-            none => {
-                let log = OpenOptions::new().create(true).append(true).open(&self.path).map_err(failed)?;
-                // Without a line that was not written to its end.
-                let bytes = fs::read(&self.path).map_err(failed)?;
-                let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
-                log.set_len(whole as u64).map_err(failed)?;
-                none.insert(log)
-            }
-        };
-        log.write_all(line.as_bytes()).map_err(failed)?;
+        let written = self.log().and_then(|log| log.write_all(line.as_bytes()));
+        written.map_err(|error| unwritten(&format!("{}: {error}", self.path.display())))?;
         match seen {
             Some(seen) => drop(self.seen.insert(key, seen)),
             None => drop(self.seen.remove(&key)),
@@ -207,9 +207,59 @@ impl Lock {
     /// Writes the file anew, sorted, if it changed.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.log = None;
-        let text: String = self.seen.iter().map(|(key, seen)| line(key, Some(seen))).collect();
-        super::write_file(&self.path, &text).map(drop)
+        super::write_file(&self.path, &self.text()).map(drop).map_err(|failure| unwritten(&failure.0))
     }
+
+    /// The whole file, sorted.
+    fn text(&self) -> String {
+        self.seen.iter().map(|(key, seen)| line(key, Some(seen))).collect()
+    }
+
+    /// The file, to which lines are appended.
+    fn log(&mut self) -> io::Result<&mut File> {
+        match &mut self.log {
+            Some(log) => Ok(log),
+            none => {
+                let log = OpenOptions::new().create(true).append(true).open(&self.path)?;
+                // Without a line that was not written to its end.
+                let bytes = fs::read(&self.path)?;
+                let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+                log.set_len(whole as u64)?;
+                Ok(none.insert(log))
+            }
+        }
+    }
+}
+
+fn unready(path: &Path, error: &io::Error) -> Failure {
+    Failure(format!(
+        "{}: {error}; nothing was changed in the workspace: {NAME} and its folder have to be \
+         writable, and the disk needs room",
+        path.display()
+    ))
+}
+
+/// What was done is found again where both sides are still equal.
+fn unwritten(problem: &str) -> Failure {
+    Failure(format!(
+        "{problem}; what was done stays: once this file can be written, run the same command again, \
+         before you change any file"
+    ))
+}
+
+/// Whether a new file can be made there and has room.
+fn has_room(path: &Path, bytes: usize) -> io::Result<()> {
+    // What has this name already, such as a link that somebody left, is not written through.
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(&vec![b'\n'; bytes]).and_then(|()| file.sync_all());
+    drop(file);
+    let removed = fs::remove_file(path);
+    written.and(removed)
 }
 
 fn parse(line: &Value) -> Option<((String, Kind, String), Option<Seen>)> {
@@ -251,4 +301,38 @@ pub fn hash(value: &Value) -> String {
     let mut hash = sha256_hex(sorted.to_string().as_bytes());
     hash.truncate(HASH_CHARS);
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_known_before_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("sidetone.lock.new");
+        let mut lock = Lock::read(folder.path(), "ws_a").unwrap();
+        lock.prepare().unwrap();
+        assert!(!new.exists());
+        lock.set(Kind::Tool, "book", Some(Seen::new("tool_a", None, "now"))).unwrap();
+        lock.finish().unwrap();
+        let before = fs::read_to_string(folder.path().join(NAME)).unwrap();
+        assert_eq!(before.lines().count(), 1);
+
+        // Neither can be written, whoever runs this.
+        fs::create_dir(&new).unwrap();
+        let problem = lock.prepare().unwrap_err().to_string();
+        assert!(
+            problem.contains("sidetone.lock.new: ") && problem.contains("nothing was changed"),
+            "{problem}"
+        );
+        assert_eq!(fs::read_to_string(folder.path().join(NAME)).unwrap(), before);
+        fs::remove_dir(&new).unwrap();
+        lock.finish().unwrap();
+        fs::remove_file(folder.path().join(NAME)).unwrap();
+        fs::create_dir(folder.path().join(NAME)).unwrap();
+        lock.prepare().unwrap_err();
+        let problem = lock.set(Kind::Tool, "book", None).unwrap_err().to_string();
+        assert!(problem.contains("run the same command again"), "{problem}");
+    }
 }

@@ -23,6 +23,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use reqwest::Url;
 
 use self::api::Api;
 use self::failure::Failure;
@@ -107,17 +108,52 @@ pub struct Wishes {
 }
 
 impl Target {
-    fn api(&self) -> Result<Api, Failure> {
-        let of = |given: &Option<String>, name: &str| match given {
-            Some(given) => settings::filled(given),
-            None => settings::text(name),
+    fn url(&self) -> Result<String, Failure> {
+        let (name, url) = match &self.url {
+            // A blank variable is an unset one, but who gives a blank option means another server than the default.
+            Some(given) => ("--url", settings::filled(given).ok_or_else(no_url)?),
+            None => {
+                ("SIDETONE_URL", settings::text("SIDETONE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned()))
+            }
         };
-        let url = of(&self.url, "SIDETONE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let key = of(&self.key, "SIDETONE_API_KEY").ok_or_else(|| {
+        match has_user(&url) {
+            true => Err(Failure(format!(
+                "{name} must not have a user name or password in it: leave them out, and set SIDETONE_API_KEY"
+            ))),
+            false => Ok(url),
+        }
+    }
+
+    fn api(&self, url: &str) -> Result<Api, Failure> {
+        let key = match &self.key {
+            Some(given) => settings::filled(given),
+            None => settings::text("SIDETONE_API_KEY"),
+        };
+        let key = key.ok_or_else(|| {
             Failure::new("an API key of the workspace is missing: set SIDETONE_API_KEY, or give --key")
         })?;
-        Api::new(&url, &key)
+        Api::new(url, &key)
     }
+}
+
+fn no_url() -> Failure {
+    Failure(format!("--url is empty: give a URL such as {DEFAULT_URL}, or leave --url out"))
+}
+
+/// Whether a URL has a user name or a password. They would be sent in place of the API key, and be shown in errors.
+fn has_user(url: &str) -> bool {
+    match Url::parse(url) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {
+            !parsed.username().is_empty() || parsed.password().is_some()
+        }
+        // It is refused for another reason, and shown then.
+        _ => url.contains('@'),
+    }
+}
+
+/// A URL as it is shown to people: without a query, which may be secret.
+fn shown_url(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
 }
 
 /// Runs a command and returns the exit code of the process.
@@ -143,19 +179,23 @@ fn work(command: &Command) -> Result<u8, Failure> {
         return test::run(options);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let api = target.api()?;
+    let url = target.url()?;
+    let api = target.api(&url)?;
+    let url = shown_url(&url);
     match command {
         Command::Pull { wishes, .. } => runtime.block_on(pull::pull(&api, &target.folder, *wishes)),
         Command::Apply { wishes, yes, .. } => {
             // Before the files are read: another command may write them.
             let _held = lock::hold(&target.folder)?;
             let folder = existing(&target.folder)?;
-            runtime.block_on(apply::apply(&api, &folder, *wishes, *yes))
+            runtime.block_on(apply::apply(&api, url, &folder, *wishes, *yes))
         }
         _ => {
             let folder = existing(&target.folder)?;
             let (plan, _) = runtime.block_on(plan::plan(&api, &folder, false))?;
-            say(&show::plan(&plan, false, Paint::of(&io::stdout())))?;
+            let paint = Paint::of(&io::stdout());
+            say(&show::heading(&plan, url, paint))?;
+            say(&show::plan(&plan, false, paint))?;
             say(&format!("{}\n", show::summary(&plan, false)))?;
             Ok(if plan.is_empty() { DONE } else { CONFLICT })
         }
@@ -211,4 +251,25 @@ fn write_file(path: &Path, text: &str) -> Result<bool, Failure> {
     drop(file);
     fs::rename(&new, path).map_err(failed)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_a_user_is_found_though_it_is_no_url() {
+        for url in ["http://user:pw@host", "https://user@host/x", "user:pw@host", "http://user:p/w@host:x"] {
+            assert!(has_user(url), "{url}");
+        }
+        for url in ["http://127.0.0.1:8787", "https://voice.example.com/@x", "voice.example.com"] {
+            assert!(!has_user(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_query() {
+        let shown = ["https://host/x/?token=1", "https://host/#x", "http://127.0.0.1:8787/"].map(shown_url);
+        assert_eq!(shown, ["https://host/x", "https://host", "http://127.0.0.1:8787"]);
+    }
 }

@@ -1,14 +1,21 @@
 //! What has to be done so that a workspace is as a folder says.
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
 
 use super::api::Api;
 use super::compare::{self, Difference};
 use super::failure::Failure;
 use super::folder::{Folder, needs, shown};
 use super::kind::{Kind, operation};
-use super::lock::Lock;
+use super::lock::{self, Lock};
 use super::matching::{Matched, matched};
 use super::workspace::{self, Row, Workspace};
+
+/// Of what uses a resource, so many are named.
+const NAMED_MAX: usize = 3;
 
 /// What is done with the resource of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +39,25 @@ pub struct Deletion {
     pub stem: String,
     /// The resource.
     pub row: Row,
-    /// Whether somebody else changed it since it was seen, or uses it.
+    /// Whether it stays, because somebody else changed it since it was seen, or uses it.
     pub is_conflict: bool,
+    /// Whether somebody else changed it since it was seen.
+    pub is_changed: bool,
+    /// What stays and names it, such as `simulation "Saturday"`.
+    pub users: Vec<String>,
+    /// The telephone numbers of an assistant, which go with it.
+    pub numbers: Vec<String>,
+}
+
+impl Deletion {
+    /// What uses it, in words; empty if nothing does.
+    pub fn used_by(&self) -> String {
+        let numbers = self.numbers.iter().map(|number| format!("number {number}"));
+        let all: Vec<String> = numbers.chain(self.users.iter().cloned()).collect();
+        let more = all.len().saturating_sub(NAMED_MAX);
+        let named = all.into_iter().take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{named} and {more} more") } else { named }
+    }
 }
 
 /// What has to be done.
@@ -49,6 +73,8 @@ pub struct Plan {
     pub matched: Matched,
     /// The workspace.
     pub workspace: Workspace,
+    /// The workspaces that the folder was used with, if this one is none of them.
+    pub others: Vec<String>,
     /// How many files are as the workspace is.
     pub same: usize,
 }
@@ -60,7 +86,7 @@ impl Plan {
     }
 
     /// Keeps what is used now: by what could not be written, and by what somebody else made since the plan. Returns the
-    /// files of those.
+    /// files of those, and by what they are used.
     pub async fn hold_what_is_used(&mut self, api: &Api) -> Result<Vec<String>, Failure> {
         let now = Workspace::read(api).await?;
         let goes: HashSet<String> =
@@ -68,10 +94,10 @@ impl Plan {
         let rows = |kind| now.rows(kind, &self.matched.stems).into_iter().map(move |row| (kind, row));
         let staying: Vec<(Kind, Row)> =
             Kind::ALL.into_iter().flat_map(rows).filter(|(_, row)| !goes.contains(&row.id)).collect();
-        hold_what_has_a_number(api, &mut self.deletions).await?;
+        find_numbers(api, &mut self.deletions).await?;
         hold(&mut self.deletions, staying.iter().map(|(kind, row)| (*kind, row)));
         let held = self.deletions.iter().filter(|one| one.is_conflict && goes.contains(&one.row.id));
-        Ok(held.map(|one| shown(one.kind, &one.stem)).collect())
+        Ok(held.map(|one| format!("{} is used by {}", shown(one.kind, &one.stem), one.used_by())).collect())
     }
 
     /// How many files have this kind of step.
@@ -84,6 +110,7 @@ impl Plan {
 pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock), Failure> {
     let workspace = Workspace::read(api).await?;
     let lock = Lock::read(&folder.path, &workspace.id)?;
+    let others = others(&folder.path, &lock)?;
     let mut matched = matched(&workspace, folder, &lock)?;
     workspace::complete(api, &workspace, folder, &lock, &mut matched, false).await?;
     let mut steps = Vec::new();
@@ -122,42 +149,80 @@ pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock
         match stem {
             None => unseen.push((kind, row)),
             Some(stem) => {
-                let is_conflict = !force && is_changed(kind, &stem, &row, &lock);
-                deletions.push(Deletion { kind, stem, row, is_conflict });
+                let is_changed = is_changed(kind, &stem, &row, &lock);
+                let is_conflict = is_changed && !force;
+                let (users, numbers) = (Vec::new(), Vec::new());
+                deletions.push(Deletion { kind, stem, row, is_conflict, is_changed, users, numbers });
             }
         }
     }
     deletions.sort_by(|one, other| (other.kind, &one.stem).cmp(&(one.kind, &other.stem)));
+    find_numbers(api, &mut deletions).await?;
     if !force {
-        hold_what_has_a_number(api, &mut deletions).await?;
         let held = steps.iter().filter(|(.., step)| matches!(step, Step::Conflict(_)));
         let held =
             held.filter_map(|(kind, stem, _)| Some((*kind, matched.of_files.get(&(*kind, stem.clone()))?)));
         hold(&mut deletions, held.chain(unseen.iter().map(|(kind, row)| (*kind, row))));
     }
-    Ok((Plan { steps, deletions, unseen, matched, workspace, same }, lock))
+    Ok((Plan { steps, deletions, unseen, matched, workspace, others, same }, lock))
+}
+
+/// The workspaces that the folder was used with, if this one is none of them: the key may be a wrong one.
+fn others(folder: &Path, lock: &Lock) -> Result<Vec<String>, Failure> {
+    if lock.knows_workspace() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(folder.join(lock::NAME)).unwrap_or_default();
+    let workspace = |line: &str| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        line["workspace"].as_str().map(str::to_owned)
+    };
+    let mut others = Vec::new();
+    for id in text.lines().filter_map(workspace).collect::<BTreeSet<String>>() {
+        // Its last lines may say that nothing of it is left.
+        if Lock::read(folder, &id)?.knows_workspace() {
+            others.push(id);
+        }
+    }
+    Ok(others)
 }
 
 /// What stays keeps what it names: with an assistant, persona or scenario, its simulations would go. Those come first here.
+/// An assistant with a telephone number stays, too: numbers are in no folder, so somebody else has bound it.
 fn hold<'a>(deletions: &mut [Deletion], staying: impl Iterator<Item = (Kind, &'a Row)>) {
-    let mut needed: HashSet<(Kind, String)> =
-        staying.flat_map(|(kind, row)| needs(kind, &row.fields)).collect();
+    let mut users = HashMap::new();
+    staying.for_each(|(kind, row)| add_user(&mut users, kind, row));
     for one in deletions {
-        one.is_conflict |= needed.contains(&(one.kind, one.stem.clone()));
+        if let Some(by) = users.get(&(one.kind, one.stem.clone())) {
+            one.users = by.values().cloned().collect();
+        }
+        one.is_conflict |= !one.users.is_empty() || !one.numbers.is_empty();
         if one.is_conflict {
-            needed.extend(needs(one.kind, &one.row.fields));
+            add_user(&mut users, one.kind, &one.row);
         }
     }
 }
 
-/// An assistant with a telephone number stays: numbers are in no folder, so somebody else has bound it.
-async fn hold_what_has_a_number(api: &Api, deletions: &mut [Deletion]) -> Result<(), Failure> {
+/// What uses a file, by id and in words.
+type Users = HashMap<(Kind, String), BTreeMap<String, String>>;
+
+/// Adds a resource to what uses the files that it names.
+fn add_user(users: &mut Users, kind: Kind, row: &Row) {
+    for file in needs(kind, &row.fields) {
+        let shown = format!("{} {:?}", kind.noun(), row.name());
+        users.entry(file).or_default().insert(row.id.clone(), shown);
+    }
+}
+
+/// Finds the telephone numbers of assistants.
+async fn find_numbers(api: &Api, deletions: &mut [Deletion]) -> Result<(), Failure> {
     if deletions.iter().all(|one| one.kind != Kind::Assistant) {
         return Ok(());
     }
     let numbers = api.list(operation("list_numbers")).await?;
     for one in deletions.iter_mut().filter(|one| one.kind == Kind::Assistant) {
-        one.is_conflict |= numbers.iter().any(|number| number["assistant_id"] == one.row.id.as_str());
+        let bound = numbers.iter().filter(|number| number["assistant_id"] == one.row.id.as_str());
+        one.numbers = bound.map(|bound| bound["number"].as_str().unwrap_or_default().to_owned()).collect();
     }
     Ok(())
 }

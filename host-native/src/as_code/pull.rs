@@ -394,7 +394,11 @@ fn remove(
             tally.conflicts += 1;
             say(&format!("! {file}  was deleted there and changed here; --force deletes it\n"))?;
         }
-        (false, _) => say(&format!("  {file}  was deleted there; --prune deletes the file\n"))?,
+        (false, true) => say(&format!("  {file}  was deleted there; --prune deletes the file\n"))?,
+        (false, false) => {
+            tally.conflicts += 1;
+            say(&format!("! {file}  was deleted there and changed here; --prune --force deletes it\n"))?;
+        }
     }
     Ok(true)
 }

@@ -10,7 +10,7 @@ use similar::{ChangeTag, TextDiff};
 use super::compare::{Changed, Difference};
 use super::folder::shown;
 use super::kind::{Kind, stripped};
-use super::plan::{Plan, Step};
+use super::plan::{Deletion, Plan, Step};
 use crate::text::clean;
 
 /// A value of more characters is shown by its lines.
@@ -71,6 +71,23 @@ impl Paint {
     }
 }
 
+/// Where a plan is for: the workspace and its server.
+pub fn place(plan: &Plan, url: &str) -> String {
+    clean(&format!("{} at {url}", plan.workspace.name))
+}
+
+/// What comes before a plan: where it is for, and whether the folder was used elsewhere until now.
+pub fn heading(plan: &Plan, url: &str, paint: Paint) -> String {
+    let mut text = format!("Workspace {}\n", paint.bold(&place(plan, url)));
+    if !plan.others.is_empty() {
+        let (others, this) = (plan.others.join(", "), &plan.workspace.id);
+        let line =
+            clean(&format!("This folder was used with another workspace before: {others}; this is {this}"));
+        let _ = writeln!(text, "{}", paint.yellow(&line));
+    }
+    text
+}
+
 /// The plan: what differs, and what is done about it.
 pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
     let mut text = String::new();
@@ -104,21 +121,7 @@ pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
         }
     }
     for deletion in &plan.deletions {
-        let file = shown(deletion.kind, &deletion.stem);
-        let with = match deletion.kind {
-            Kind::Assistant => ", with its simulations",
-            Kind::Persona | Kind::Scenario => ", with its simulations",
-            _ => "",
-        };
-        let line = match (deletion.is_conflict, prune) {
-            (true, _) => format!(
-                "! {file}  has no file, and somebody else changed it or uses it; `sidetone apply --prune --force` deletes it, \
-                 `sidetone pull --force` writes the file"
-            ),
-            (false, true) => format!("- {file}  is deleted{with}"),
-            (false, false) => format!("- {file}  has no file any more; --prune deletes it{with}"),
-        };
-        let _ = writeln!(text, "{}", paint.red(&line));
+        let _ = writeln!(text, "{}", paint.red(&clean(&of_deletion(deletion, prune))));
     }
     for (kind, row) in &plan.unseen {
         let line =
@@ -126,6 +129,34 @@ pub fn plan(plan: &Plan, prune: bool, paint: Paint) -> String {
         let _ = writeln!(text, "{}", paint.dim(&line));
     }
     text
+}
+
+/// What is done about a file that was deleted.
+fn of_deletion(deletion: &Deletion, prune: bool) -> String {
+    let file = shown(deletion.kind, &deletion.stem);
+    if deletion.is_conflict {
+        let why = match (deletion.is_changed, deletion.used_by()) {
+            (true, by) if by.is_empty() => "somebody else changed it".to_owned(),
+            (true, by) => format!("somebody else changed it, and it is used by {by}"),
+            (false, by) => format!("it is used by {by}"),
+        };
+        return format!(
+            "! {file}  has no file, and {why}; `sidetone apply --prune --force` deletes it, \
+             `sidetone pull --force` writes the file"
+        );
+    }
+    let with = match deletion.kind {
+        Kind::Assistant | Kind::Persona | Kind::Scenario => ", with its simulations",
+        _ => "",
+    };
+    let then = match deletion.numbers.join(", ") {
+        none if none.is_empty() => none,
+        numbers => format!("; after that, nobody answers {numbers}"),
+    };
+    match prune {
+        true => format!("- {file}  is deleted{with}{then}"),
+        false => format!("- {file}  has no file any more; --prune deletes it{with}{then}"),
+    }
 }
 
 /// One line: how much is done.
@@ -140,10 +171,16 @@ pub fn summary(plan: &Plan, prune: bool) -> String {
         plan.same
     );
     // Without --prune, nobody asked for them.
-    let held = conflicts + if prune { plan.deletions.len() - free } else { 0 };
-    if held > 0 {
-        let verb = if held == 1 { "was" } else { "were" };
-        let _ = write!(text, " {held} {verb} changed by somebody else: left alone.");
+    let held = plan.deletions.iter().filter(|deletion| prune && deletion.is_conflict);
+    let (theirs, used): (Vec<&Deletion>, Vec<&Deletion>) = held.partition(|deletion| deletion.is_changed);
+    let changed = conflicts + theirs.len();
+    if changed > 0 {
+        let verb = if changed == 1 { "was" } else { "were" };
+        let _ = write!(text, " {changed} {verb} changed by somebody else: left alone.");
+    }
+    if !used.is_empty() {
+        let verb = if used.len() == 1 { "is" } else { "are" };
+        let _ = write!(text, " {} to delete {verb} still used: left alone.", used.len());
     }
     text
 }

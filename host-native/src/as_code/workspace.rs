@@ -157,6 +157,8 @@ impl FromIterator<((Kind, String), String)> for Ids {
 pub struct Workspace {
     /// Its id.
     pub id: String,
+    /// Its name.
+    pub name: String,
     rows: BTreeMap<Kind, Vec<Value>>,
     /// The names of personas and scenarios, by id.
     names: HashMap<String, String>,
@@ -170,12 +172,14 @@ impl Workspace {
         let (workspace, lists) = tokio::join!(workspace, lists);
         let workspace = workspace?;
         let other = workspace.failure();
-        let id = workspace.success()?["id"].as_str().ok_or(other)?.to_owned();
+        let workspace = workspace.success()?;
+        let id = workspace["id"].as_str().ok_or(other)?.to_owned();
+        let name = workspace["name"].as_str().unwrap_or(&id).to_owned();
         let rows: BTreeMap<Kind, Vec<Value>> = Kind::ALL.into_iter().zip(lists?).collect();
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let named = [Kind::Persona, Kind::Scenario].into_iter().filter_map(|kind| rows.get(&kind)).flatten();
         let names = named.map(|row| (text(row, "id"), text(row, "name"))).collect();
-        Ok(Self { id, rows, names })
+        Ok(Self { id, name, rows, names })
     }
 
     /// Whether all that is referred to is there: lists are read at once, and somebody may create or delete meanwhile.

@@ -194,7 +194,8 @@ fn a_deletion_that_nobody_asked_for_is_no_conflict() {
         fs::remove_file(desk.folder().join(file)).expect("it is there");
     }
     let said = desk.run(&["apply", "folder"]).expect(0);
-    assert!(said.contains("`sidetone apply --prune --force` deletes it"), "{said}");
+    let refused = "has no file, and somebody else changed it; `sidetone apply --prune --force` deletes it";
+    assert!(said.contains(refused), "{said}");
     assert!(!said.contains("left alone") && said.contains("0 changed by somebody else"), "{said}");
     let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
     assert!(said.contains("2 deleted, 1 changed by somebody else"), "{said}");
@@ -218,7 +219,10 @@ fn what_somebody_else_made_does_not_go_with_what_it_needs() {
         fs::remove_file(desk.folder().join(file)).expect("it is there");
     }
     let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
-    assert!(said.contains("2 deleted") && said.contains("somebody else changed it or uses it"), "{said}");
+    assert!(said.contains("2 deleted") && said.contains("1 to delete is still used: left alone."), "{said}");
+    let refused =
+        "personas/polite-caller.toml  has no file, and it is used by simulation \"Theirs\"; `sidetone";
+    assert!(said.contains(refused), "{said}");
     assert_eq!(desk.only("/simulations")["name"], "Theirs");
     desk.only("/simulations/personas");
     desk.run(&["apply", "folder", "--prune", "--force"]).expect(0);
@@ -253,10 +257,37 @@ fn an_assistant_with_a_number_is_not_deleted() {
         fs::remove_file(desk.folder().join(file)).expect("it is there");
     }
     let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
-    assert!(said.contains("somebody else changed it or uses it"), "{said}");
+    let refused = format!("! {ASSISTANT}  has no file, and it is used by number +14155550100; `sidetone");
+    assert!(said.contains(&refused), "{said}");
     assert_eq!(desk.only("/numbers")["assistant_id"], desk.only("/assistants")["id"]);
-    desk.run(&["apply", "folder", "--prune", "--force"]).expect(0);
+    let said = desk.run(&["apply", "folder", "--prune", "--force"]).expect(0);
+    let deleted = "is deleted, with its simulations; after that, nobody answers +14155550100\n";
+    assert!(said.contains(&format!("- {ASSISTANT}  {deleted}")), "{said}");
     assert_eq!(desk.client().expect(200, "GET", "/numbers", None), json!([]));
+}
+
+#[test]
+fn of_many_that_use_it_three_are_named() {
+    let desk = Desk::applied();
+    let path = desk.path_of_only("/simulations/personas");
+    desk.client().expect(200, "PATCH", &path, Some(&json!({"system_prompt": "You are new."})));
+    let ours = desk.client().expect(200, "GET", "/simulations", None)[0].clone();
+    for number in 0..5 {
+        let theirs = json!({
+            "name": format!("Theirs {number}"),
+            "assistant_id": ours["assistant_id"],
+            "persona_id": ours["persona_id"],
+            "scenario_id": ours["scenario_id"],
+        });
+        desk.client().expect(201, "POST", "/simulations", Some(&theirs));
+    }
+    for file in ["simulations/booking.toml", "simulations/saturday.toml", "personas/polite-caller.toml"] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let said = desk.run(&["diff", "folder"]).expect(1);
+    let line = said.lines().find(|line| line.starts_with("! personas/")).expect("a refusal");
+    assert!(line.contains("somebody else changed it, and it is used by simulation \"Theirs "), "{line}");
+    assert!(line.contains(" and 2 more; ") && line.matches("simulation \"").count() == 3, "{line}");
 }
 
 #[test]
@@ -427,4 +458,121 @@ fn twins_are_made_to_the_end() {
     let all = desk.client().expect(200, "GET", "/simulations/personas", None);
     let twins = all.as_array().expect("a list").iter().filter(|one| one["name"] == "Twin");
     assert_eq!(twins.count(), 2, "{all}");
+}
+
+#[test]
+fn a_plan_says_which_workspace_it_is_for() {
+    let (desk, other) = (Desk::applied(), Desk::new());
+    let workspace = |desk: &Desk| desk.client().expect(200, "GET", "/workspace", None);
+    let url = format!("http://{}", other.server().address());
+    let heading = format!("Workspace {} at {url}\n", workspace(&other)["name"].as_str().expect("a name"));
+    let id = |desk: &Desk| workspace(desk)["id"].as_str().expect("an id").to_owned();
+    let warning = format!(
+        "This folder was used with another workspace before: {}; this is {}\n",
+        id(&desk),
+        id(&other)
+    );
+    for (command, code) in [("diff", 1), ("apply", 0)] {
+        let said = desk.run(&[command, "folder", "--url", &url]).expect(code);
+        assert!(said.starts_with(&format!("{heading}{warning}")), "{said}");
+    }
+    // Now it is known, as the first one is.
+    for address in [url, format!("http://{}", desk.server().address())] {
+        let said = desk.run(&["diff", "folder", "--url", &format!("{address}/")]).expect(0);
+        assert!(said.starts_with("Workspace ") && said.contains(&format!(" at {address}\n")), "{said}");
+        assert!(!said.contains("another workspace"), "{said}");
+    }
+}
+
+#[test]
+fn a_url_that_is_empty_or_has_a_password_is_refused() {
+    let desk = Desk::new();
+    for command in ["pull", "diff", "apply"] {
+        let said = desk.run(&[command, "folder", "--url", " "]).expect(2);
+        assert!(said.contains("sidetone: --url is empty: give a URL such as http://"), "{said}");
+        for url in ["http://user:hunter2@127.0.0.1:1", "user:hunter2@127.0.0.1"] {
+            let said = desk.run(&[command, "folder", "--url", url]).expect(2);
+            assert!(said.contains("sidetone: --url must not have a user name or password in it: "), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+    let mut command = desk.command(&["diff", "folder"]);
+    let output = command.env("SIDETONE_URL", "http://user:hunter2@127.0.0.1:1").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("SIDETONE_URL must not have") && !said.contains("hunter2"), "{said}");
+}
+
+/// Otherwise the next one would take what this one did for somebody else's.
+#[test]
+fn nothing_is_sent_where_the_lock_cannot_be_written() {
+    let desk = Desk::new();
+    let new = desk.folder().join("sidetone.lock.new");
+    fs::create_dir(&new).expect("it is created");
+    let said = desk.run(&["apply", "folder"]).expect(2);
+    assert!(said.contains("sidetone.lock.new: ") && said.contains("nothing was changed"), "{said}");
+    assert_eq!(desk.client().expect(200, "GET", "/tools", None), json!([]));
+    fs::remove_dir(&new).expect("it is there");
+    desk.run(&["apply", "folder"]).expect(0);
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn each_mistake_is_one_problem() {
+    let desk = Desk::new();
+    desk.write(ASSISTANT, "name = \n");
+    let said = desk.run(&["diff", "folder"]).expect(2);
+    assert!(said.contains("1 problem in folder:") && said.contains("TOML parse error"), "{said}");
+    fs::remove_file(desk.folder().join(ASSISTANT)).expect("it is there");
+    let said = desk.run(&["diff", "folder"]).expect(2);
+    assert!(
+        said.contains("simulations/saturday.toml: assistant: there is no assistants/front-desk.toml"),
+        "{said}"
+    );
+
+    let desk = Desk::new();
+    fs::rename(desk.folder().join("personas"), desk.other("elsewhere")).expect("it is there");
+    desk.write("personas", "a list");
+    let said = desk.run(&["diff", "folder"]).expect(2);
+    assert!(said.contains("1 problem in folder:"), "{said}");
+    assert!(said.contains("personas is a file, where a folder is needed"), "{said}");
+}
+
+#[test]
+fn a_text_in_the_place_of_a_list_or_a_table_is_told_as_that() {
+    let desk = Desk::new();
+    desk.edit(
+        ASSISTANT,
+        "knowledge = [\"opening-hours\"]",
+        "knowledge = \"opening-hours\"\nmetadata = \"desk\"",
+    );
+    desk.write("personas/pasted.toml", "name = \"A\"\nsystem_prompt = \"B\"\nmetadata = '{\"a\"'\n");
+    let said = desk.run(&["diff", "folder"]).expect(2);
+    for told in [
+        "front-desk.toml: knowledge has to be a list of names of files in knowledge/\n",
+        "front-desk.toml: metadata has to be a table: put what is in it below a line [metadata]\n",
+        "pasted.toml: metadata is a text, so it has to be JSON, which it is not: ",
+    ] {
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn a_name_that_the_service_takes_once_is_once_in_the_folder() {
+    let desk = Desk::applied();
+    for (kind, file) in [("tools", "book_appointment"), ("knowledge", "opening-hours")] {
+        let (text, copy) = (desk.text(&format!("{kind}/{file}.toml")), format!("{kind}/zebra.toml"));
+        desk.write(&copy, &text);
+        let said = desk.run(&["diff", "folder"]).expect(2);
+        let told = format!("{kind}/zebra.toml: name: {kind}/{file}.toml has the same; give each ");
+        assert!(said.contains(&told), "{said}");
+        fs::remove_file(desk.folder().join(copy)).expect("it is there");
+        // As the service would.
+        let name = &desk.only(&format!("/{kind}"))["name"];
+        let body = match kind {
+            "tools" => json!({"name": name, "url": "https://dental.example.com/b"}),
+            _ => json!({"name": name, "content": "b"}),
+        };
+        desk.client().expect(409, "POST", &format!("/{kind}"), Some(&body));
+    }
+    desk.run(&["diff", "folder"]).expect(0);
 }

@@ -1,7 +1,7 @@
 //! What somebody else does between the plan and the write: a proxy lets it happen at a chosen request.
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -14,6 +14,15 @@ type Action = Box<dyn FnOnce() + Send>;
 
 /// Forwards to `server`; before the first request that begins with `start` is, `action` is done.
 fn proxy(server: SocketAddr, start: &'static str, action: Action) -> String {
+    proxy_that(server, start, action, true)
+}
+
+/// The same, and it says of that request that the server is busy, instead of forwarding it.
+fn busy_proxy(server: SocketAddr, start: &'static str, action: Action) -> String {
+    proxy_that(server, start, action, false)
+}
+
+fn proxy_that(server: SocketAddr, start: &'static str, action: Action, forwards: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let action = Arc::new(Mutex::new(Some(action)));
@@ -24,19 +33,31 @@ fn proxy(server: SocketAddr, start: &'static str, action: Action) -> String {
                 (server.try_clone().expect("a socket"), client.try_clone().expect("a socket"));
             std::thread::spawn(move || drop(std::io::copy(&mut from_server, &mut to_client)));
             let action = action.clone();
-            std::thread::spawn(move || forward(client, server, start, &action));
+            std::thread::spawn(move || forward(client, server, start, &action, forwards));
         }
     });
     format!("http://{address}")
 }
 
-fn forward(mut client: TcpStream, mut server: TcpStream, start: &str, action: &Mutex<Option<Action>>) {
+fn forward(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    start: &str,
+    action: &Mutex<Option<Action>>,
+    forwards: bool,
+) {
     let mut bytes = [0; 16_384];
     while let Ok(count @ 1..) = client.read(&mut bytes) {
         if bytes[..count].starts_with(start.as_bytes())
             && let Some(action) = action.lock().expect("no panic").take()
         {
             action();
+            if !forwards {
+                let head = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\ncontent-length: 0\r\n";
+                let _ = client.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
+                let _ = (client.shutdown(Shutdown::Write), server.shutdown(Shutdown::Both));
+                return;
+            }
         }
         if server.write_all(&bytes[..count]).is_err() {
             return;
@@ -112,7 +133,7 @@ fn what_is_made_after_the_plan_does_not_go_with_what_it_needs() {
     let url = proxy(desk.server().address(), "PATCH ", Box::new(make));
     let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
     assert!(
-        said.contains(&format!("{PERSONA} is used by somebody else meanwhile; it was not deleted")),
+        said.contains(&format!("{PERSONA} is used by simulation \"Theirs\" meanwhile; it was not deleted")),
         "{said}"
     );
     assert!(said.contains("1 changed, 2 deleted"), "{said}");
@@ -223,4 +244,96 @@ fn an_assistant_that_changes_before_it_has_its_tools_is_there_for_its_simulation
     assert!(said.contains("7 created") && said.contains("1 changed by somebody else, 0 failed"), "{said}");
     desk.run(&["apply", "folder"]).expect(1);
     assert_eq!(desk.only("/assistants")["first_message"], "Moin.");
+}
+
+#[test]
+fn a_persona_that_changes_between_two_tries_is_left_alone() {
+    let desk = Desk::applied();
+    desk.edit(PERSONA, "polite.", "new.");
+    let list = "/simulations/personas";
+    let path = desk.path_of_only(list);
+    let (mut client, theirs) = (desk.client(), json!({"system_prompt": "Theirs."}));
+    let change = theirs.clone();
+    let url = busy_proxy(
+        desk.server().address(),
+        "PATCH ",
+        Box::new(move || drop(client.expect(200, "PATCH", &path, Some(&change)))),
+    );
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(1);
+    assert!(said.contains(&format!("{PERSONA} was changed by somebody else meanwhile")), "{said}");
+    assert!(
+        said.contains("system_prompt: \"Theirs.\" → ") && said.contains("(changed there and here)"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("{url}: ")) && said.contains(" s for try 2 of 5"), "{said}");
+    assert_eq!(desk.only(list)["system_prompt"], theirs["system_prompt"], "theirs stays");
+}
+
+#[test]
+fn a_persona_whose_answer_was_lost_is_ours() {
+    let desk = Desk::applied();
+    desk.edit(PERSONA, "polite.", "new.");
+    let list = "/simulations/personas";
+    let path = desk.path_of_only(list);
+    let prompt = desk.only(list)["system_prompt"].as_str().expect("a text").replace("polite.", "new.");
+    let (mut client, change) = (desk.client(), json!({"system_prompt": prompt}));
+    let url = busy_proxy(
+        desk.server().address(),
+        "PATCH ",
+        Box::new(move || drop(client.expect(200, "PATCH", &path, Some(&change)))),
+    );
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(0);
+    assert!(said.contains("1 changed, 0 deleted, 0 changed by somebody else"), "{said}");
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn what_is_not_answered_is_written_with_the_next_try() {
+    let desk = Desk::applied();
+    desk.edit(PERSONA, "polite.", "new.");
+    let url = busy_proxy(desk.server().address(), "PATCH ", Box::new(|| ()));
+    let said = desk.run(&["apply", "folder", "--url", &url]).expect(0);
+    assert!(said.contains("1 changed") && said.contains("for try 2 of 5"), "{said}");
+    desk.run(&["diff", "folder"]).expect(0);
+}
+
+#[test]
+fn what_is_used_between_two_tries_is_not_deleted() {
+    let desk = Desk::applied();
+    let mut client = desk.client();
+    let ours = client.expect(200, "GET", "/simulations", None)[0].clone();
+    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let theirs = json!({
+        "name": "Theirs",
+        "assistant_id": ours["assistant_id"],
+        "persona_id": ours["persona_id"],
+        "scenario_id": ours["scenario_id"],
+    });
+    let make = move || drop(client.expect(201, "POST", "/simulations", Some(&theirs)));
+    let url = busy_proxy(desk.server().address(), "DELETE /simulations/personas/", Box::new(make));
+    let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
+    assert!(said.contains(PERSONA) && said.contains("meanwhile; it was not deleted"), "{said}");
+    assert!(said.contains("2 deleted, 1 changed by somebody else"), "{said}");
+    assert_eq!(desk.only("/simulations")["name"], "Theirs");
+    desk.only("/simulations/personas");
+}
+
+#[test]
+fn what_changes_between_two_tries_is_not_deleted() {
+    let desk = Desk::applied();
+    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let path = desk.path_of_only("/simulations/personas");
+    let mut client = desk.client();
+    let change = move || {
+        client.expect(200, "PATCH", &path, Some(&json!({"name": "Their caller"})));
+    };
+    let url = busy_proxy(desk.server().address(), "DELETE /simulations/personas/", Box::new(change));
+    let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
+    let left = format!("{PERSONA} was changed by somebody else meanwhile; it was not deleted");
+    assert!(said.contains(&left), "{said}");
+    assert_eq!(desk.only("/simulations/personas")["name"], "Their caller");
 }

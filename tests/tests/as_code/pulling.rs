@@ -374,3 +374,23 @@ fn what_a_file_states_stays_stated() {
     let text = desk.text(path);
     assert!(text.contains(STATED) && text.contains("speed = 1.5"), "{text}");
 }
+
+#[test]
+fn a_file_of_what_was_deleted_there_and_changed_here_is_a_conflict() {
+    let desk = Desk::applied();
+    desk.write("personas/extra.toml", "name = \"Extra\"\nsystem_prompt = \"Be brief.\"\n");
+    desk.run(&["apply", "folder"]).expect(0);
+    let all = desk.client().expect(200, "GET", "/simulations/personas", None);
+    let extra =
+        all.as_array().expect("a list").iter().find(|one| one["name"] == "Extra").expect("it is there");
+    let path = format!("/simulations/personas/{}", extra["id"].as_str().expect("an id"));
+    desk.client().expect(204, "DELETE", &path, None);
+    desk.edit("personas/extra.toml", "Be brief.", "Be long.");
+    let told = "personas/extra.toml  was deleted there and changed here; --prune --force deletes it";
+    let said = desk.run(&["pull", "folder"]).expect(1);
+    assert!(said.contains(told) && said.contains("1 in conflict"), "{said}");
+    desk.run(&["pull", "folder", "--prune"]).expect(1);
+    assert!(desk.text("personas/extra.toml").contains("Be long."));
+    desk.run(&["pull", "folder", "--prune", "--force"]).expect(0);
+    assert!(!desk.folder().join("personas/extra.toml").exists());
+}

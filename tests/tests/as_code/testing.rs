@@ -4,7 +4,7 @@ use std::fs;
 use roxmltree::Document;
 use serde_json::Value;
 
-use crate::support::{Desk, Said};
+use crate::support::{Desk, Said, files};
 
 fn test(desk: &Desk, arguments: &[&str]) -> Said {
     desk.run(&[&["test", "folder", "--junit", "junit.xml", "--json", "report.json"], arguments].concat())
@@ -203,4 +203,39 @@ fn a_run_without_a_variable_is_an_error_of_that_run() {
     assert!(
         json(&desk)["runs"][0]["transcript"].to_string().contains("Anna. It is 2026-01-01T00:00:00.000Z.")
     );
+}
+
+#[test]
+fn a_report_has_all_evaluations_that_failed() {
+    let desk = Desk::alone();
+    let failing = |text: &str| {
+        format!("\n[[evaluations]]\nkind = \"transcript\"\nrole = \"assistant\"\nincludes = \"{text}\"\n")
+    };
+    let text = desk.text("scenarios/saturday.toml") + &failing("at nine") + &failing("at eight");
+    desk.write("scenarios/saturday.toml", &text);
+    test(&desk, &["--filter", "saturday"]).expect(1);
+    let text = junit(&desk);
+    let document = Document::parse(&text).expect("XML");
+    let failure = document.descendants().find(|node| node.has_tag_name("failure")).expect("a failure");
+    let told = failure.text().expect("a text");
+    assert!(told.contains("\"at nine\"") && told.contains("\"at eight\""), "{told}");
+    assert!(!told.contains("evaluations[0]"), "it passed: {told}");
+}
+
+#[test]
+fn a_report_is_written_over_nothing_else() {
+    let desk = Desk::alone();
+    fs::write(desk.folder().join("sidetone.lock"), "").expect("it is written");
+    let before = files(&desk.folder());
+    let said = desk.run(&["test", "folder", "--junit", "report", "--json", "./report"]).expect(2);
+    assert!(said.contains("--junit and --json would write the same file"), "{said}");
+    assert!(!desk.other("report").exists());
+    for path in ["folder/assistants/front-desk.toml", "folder/sidetone.lock", "./folder/tools/report.xml"] {
+        let said = desk.run(&["test", "folder", "--junit", path]).expect(2);
+        assert!(said.contains("the folder has its own files there"), "{said}");
+    }
+    assert_eq!(files(&desk.folder()), before);
+    assert_eq!(desk.text("sidetone.lock"), "");
+    desk.run(&["test", "folder", "--junit", "folder/report.xml"]).expect(0);
+    assert!(desk.text("report.xml").contains("<testsuites"));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sidetone_engine::base::xml::escaped;
 
-use super::transcript::plain;
+use super::transcript::{evaluation, plain};
 use super::{Ran, Report, Verdict};
 use crate::as_code::folder::shown;
 use crate::as_code::kind::Kind;
@@ -63,7 +63,10 @@ fn case(run: &Ran) -> String {
         Verdict::Failed | Verdict::Undecided => "failure",
         Verdict::Error => "error",
     };
-    let rows: Vec<String> = run.transcript.iter().map(plain).collect();
+    // The message has the first only.
+    let evaluations = run.evaluations.iter().enumerate().filter(|(_, one)| one["passed"] != true);
+    let mut rows: Vec<String> = evaluations.map(|(place, one)| evaluation(place, one)).collect();
+    rows.extend(run.transcript.iter().map(plain));
     let _ = writeln!(
         text,
         ">\n      <{element} message=\"{}\" type=\"{}\">{}</{element}>\n    </testcase>",

@@ -8,7 +8,7 @@ mod transcript;
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{self, Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::folder::shown;
 use super::kind::Kind;
 use super::show::Paint;
-use super::{CONFLICT, DONE, existing, say};
+use super::{CONFLICT, DONE, existing, lock, say};
 use crate::text::clean;
 
 /// Failed runs whose transcripts are printed; the reports have all.
@@ -132,6 +132,7 @@ impl Report {
 
 /// Runs the simulations. Returns the exit code.
 pub fn run(options: &Options) -> Result<u8, Failure> {
+    check_reports(options)?;
     let folder = existing(&options.folder)?;
     let is_wanted = |text: &str| options.filter.iter().any(|filter| text.contains(filter.as_str()));
     let mut chosen: Vec<runner::Case<'_>> = Vec::new();
@@ -167,6 +168,41 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         write(path, json::report(&report))?;
     }
     Ok(if report.runs.iter().any(|run| run.verdict.is_bad()) { CONFLICT } else { DONE })
+}
+
+/// Refuses reports that would be written over one another, or over what the folder has.
+fn check_reports(options: &Options) -> Result<(), Failure> {
+    let folder = resolved(&options.folder);
+    for path in [&options.junit, &options.json].into_iter().flatten() {
+        if is_of_folder(&resolved(path), &folder) {
+            return Err(Failure(format!(
+                "{}: the folder has its own files there; name another place for the report",
+                path.display()
+            )));
+        }
+    }
+    match (&options.junit, &options.json) {
+        (Some(junit), Some(json)) if resolved(junit) == resolved(json) => Err(Failure(format!(
+            "{}: --junit and --json would write the same file; name two",
+            junit.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The path without links, also of a file that is not there yet.
+fn resolved(path: &Path) -> PathBuf {
+    let full = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let of_new = || Some(fs::canonicalize(full.parent()?).ok()?.join(full.file_name()?));
+    fs::canonicalize(&full).ok().or_else(of_new).unwrap_or(full)
+}
+
+/// Whether a path is that of a file of the folder, or would be taken for one.
+fn is_of_folder(path: &Path, folder: &Path) -> bool {
+    let Ok(inner) = path.strip_prefix(folder) else { return false };
+    let first = inner.components().next().map(|first| first.as_os_str().to_string_lossy());
+    first.is_some_and(|first| Kind::of_folder(&first).is_some() || first == lock::NAME)
+        || inner.extension().is_some_and(|extension| extension == "toml")
 }
 
 fn print(report: &Report) -> Result<(), Failure> {
