@@ -77,7 +77,8 @@ impl std::fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-fn is_damaged(error: &rusqlite::Error) -> bool {
+/// Whether the file is no database, or not a sound one.
+pub(crate) fn is_damaged(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
 }

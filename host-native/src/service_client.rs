@@ -105,11 +105,6 @@ impl ServiceClient {
         Ok(Self { client, url, place, named_by, key, told: Arc::default() })
     }
 
-    /// Its URL, without a slash at the end.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
     /// Its URL as people are told it: without a user, a password and a query.
     pub fn place(&self) -> &str {
         &self.place

@@ -399,6 +399,11 @@ fn an_earlier_backup_keeps_the_secret_and_what_was_cut_short() {
     let setting = [("SIDETONE_SECRET", setting.trim())];
     assert!(said(&process::run(&data, &setting, &["backup", text(&at("set"))])).contains("no server secret"));
     assert!(!at("set").join("secret").exists());
+    fs::remove_file(data.join("secret")).unwrap();
+    let again = said(&process::run(&data, &setting, &["backup", text(&copy)]));
+    assert!(again.contains("no server secret") && !copy.join("secret").exists(), "{again}");
+    fs::write(data.join("secret"), &secret).unwrap();
+    said(&process::run(&data, &[], &["backup", text(&copy)]));
     said(&process::run(&at("restored"), &[], &["restore", text(&copy)]));
     said(&process::run(&at("restored"), &[], &["check"]));
 }
@@ -457,10 +462,20 @@ fn of_a_damaged_database_there_is_no_backup() {
     changed.execute(insert, row).unwrap();
     drop(changed);
 
-    for target in ["copy", "new.tar", "new.db"] {
-        let error = refused(&process::run(&data, &[], &["backup", text(&at(target))]));
-        assert!(error.contains("is damaged") && error.contains(text(&data)), "{error}");
-    }
+    let is_refused = || {
+        for target in ["copy", "new.tar", "new.db"] {
+            let error = refused(&process::run(&data, &[], &["backup", text(&at(target))]));
+            assert!(error.contains("is damaged") && error.contains(text(&data)), "{error}");
+        }
+    };
+    is_refused();
+    open().execute_batch("REINDEX").unwrap();
+    said(&process::run(&data, &[], &["backup", text(&at("sound.db"))]));
+    // As the command line of SQLite deletes it.
+    let deleting = open();
+    deleting.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM workspaces").unwrap();
+    drop(deleting);
+    is_refused();
     assert!(!at("new.tar").exists() && !at("new.db").exists() && !copy.join("sidetone.db.next").exists());
     assert!(fs::read(copy.join("sidetone.db")).unwrap() == before);
     said(&process::run(&at("restored"), &[], &["restore", text(&copy)]));

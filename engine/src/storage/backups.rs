@@ -16,6 +16,10 @@ pub const WORKSPACES: &str = "SELECT count(*) FROM workspaces";
 /// How many calls there are.
 pub const CALLS: &str = "SELECT count(*) FROM calls";
 
+/// A row where there are recordings; an earlier version's database has none.
+pub const HAS_RECORDINGS: &str =
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'recordings'";
+
 /// The ids of the workspaces.
 pub const WORKSPACE_IDS: &str = "SELECT id FROM workspaces";
 

@@ -254,11 +254,8 @@ async fn delete(
         let fresh = fresh(api, *kind, &row.id).await?;
         let is_other = fresh.as_ref().is_some_and(|raw| raw["updated_at"] != row.updated_at.as_str());
         if is_other && !force {
-            tally.conflicts += 1;
             let file = shown(*kind, stem);
-            return say(
-                &paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n"))
-            );
+            return spare(api, plan, place, &file, paint).await;
         }
         let revision = if force { None } else { row.revision };
         let extras = Extras { revision, ..Extras::default() };
@@ -274,10 +271,7 @@ async fn delete(
             tally.deleted += 1;
             say(&format!("deleted {file}\n"))
         }
-        409 if answer.code() == "revision_conflict" => {
-            tally.conflicts += 1;
-            say(&paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n")))
-        }
+        409 if answer.code() == "revision_conflict" => spare(api, plan, place, &file, paint).await,
         _ => {
             tally.failed += 1;
             let problem = answer.success().err().map(|failure| failure.0).unwrap_or_default();
@@ -285,6 +279,16 @@ async fn delete(
             Ok(())
         }
     }
+}
+
+/// Keeps what somebody else has changed, and what it uses: the service deletes simulations with their assistant.
+async fn spare(api: &Api, plan: &mut Plan, place: usize, file: &str, paint: Paint) -> Result<(), Failure> {
+    if let Some(one) = plan.deletions.get_mut(place) {
+        // The end of all deletions counts it.
+        (one.is_conflict, one.is_changed) = (true, true);
+    }
+    say(&paint.red(&format!("{file} was changed by somebody else meanwhile; it was not deleted\n")))?;
+    hold_what_is_used(api, plan, paint).await
 }
 
 /// The resource as it is now; `None` if it is gone.
@@ -352,7 +356,10 @@ impl Writer<'_> {
             };
             let is_other = now["updated_at"] != row.updated_at.as_str();
             // A try whose answer was lost may have written it.
-            if is_other && !patience.is_fresh() && self.has(&now, &changed) {
+            let is_ours = !patience.is_fresh()
+                && self.has(&now, &changed)
+                && (self.force || self.is_attached_as_planned(&now, row, fields));
+            if is_other && is_ours {
                 break now;
             }
             if is_other && !self.force {
@@ -374,7 +381,9 @@ impl Writer<'_> {
             }
             // One that was given up may have come late.
             match fresh(self.api, self.kind, &row.id).await? {
-                Some(now) if self.has(&now, &changed) => break now,
+                Some(now) if self.has(&now, &changed) && self.is_attached_as_planned(&now, row, fields) => {
+                    break now;
+                }
                 Some(now) => return Ok(self.conflict(row, fields, &now)),
                 None => return Ok(deleted_meanwhile()),
             }
@@ -458,6 +467,13 @@ impl Writer<'_> {
     /// Whether the resource has what the file has in these fields.
     fn has(&self, now: &Value, fields: &Map<String, Value>) -> bool {
         self.differing(&self.row(now)).iter().all(|one| !fields.contains_key(&one.field))
+    }
+
+    /// Whether the lists that are still to be attached are as they were when it was planned: they are written next.
+    fn is_attached_as_planned(&self, now: &Value, planned: &Row, sent: &[Difference]) -> bool {
+        let now = self.row(now);
+        let mut lists = self.attachments().filter(|key| sent.iter().any(|one| one.field == *key));
+        lists.all(|key| now.kept(self.kind, key) == planned.kept(self.kind, key))
     }
 
     /// What somebody else did between the plan, which was to write `sent`, and now.

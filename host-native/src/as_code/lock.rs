@@ -183,9 +183,10 @@ impl Lock {
     /// somebody else's.
     pub fn prepare(&mut self) -> Result<(), Failure> {
         let (path, bytes) = (self.path.with_file_name(format!("{NAME}.new")), self.text().len() + ROOM_BYTES);
+        // First: opening the log makes the file, or cuts off what follows its last line end.
+        has_room(&path, bytes).map_err(|error| unready(&path, &error))?;
         let opened = self.log().map(|_| ());
-        opened.map_err(|error| unready(&self.path, &error))?;
-        has_room(&path, bytes).map_err(|error| unready(&path, &error))
+        opened.map_err(|error| unready(&self.path, &error))
     }
 
     /// Sets what was seen, or forgets it, and writes that at once.

@@ -373,8 +373,10 @@ fn remove(
     };
     let is_unchanged = fs::read_to_string(&entry.path).ok().as_ref() == Some(&entry.text)
         && lock.get(kind, stem).is_some_and(|seen| {
-            let is_as_written = |(field, value): (&String, &Value)| {
-                compare::is_as_written(kind, field, value, seen, &matched.ids)
+            let is_as_written = |(field, value): (&String, &Value)| match seen.written(field) {
+                // The lock is of an earlier version, which did not know the field.
+                None => kind.field(field).is_some_and(|field| field.default.as_ref() == Some(value)),
+                Some(_) => compare::is_as_written(kind, field, value, seen, &matched.ids),
             };
             entry.fields.iter().all(is_as_written)
         });

@@ -16,7 +16,11 @@ pub(super) fn selected(
     recordings: &str,
     transcripts: &str,
 ) -> rusqlite::Result<BTreeSet<PathBuf>> {
-    let recordings = texts(database, recordings)?.into_iter().map(|name| Path::new(RECORDINGS).join(name));
+    let recordings = match texts(database, backups::HAS_RECORDINGS)?.is_empty() {
+        true => Vec::new(),
+        false => texts(database, recordings)?,
+    };
+    let recordings = recordings.into_iter().map(|name| Path::new(RECORDINGS).join(name));
     let transcripts =
         archives(database, transcripts)?.into_iter().map(|name| Path::new(TRANSCRIPTS).join(name));
     Ok(recordings.chain(transcripts).collect())

@@ -9,9 +9,9 @@ use sidetone_engine::storage::server_secret::secret_fingerprint;
 
 use super::Failure;
 use super::blob_names::{archives, name_of, selected};
-use super::read::{open, texts};
+use super::read::{open, rows_of_nothing, texts};
 use crate::data::{DataFolder, SECRET, TRANSCRIPTS};
-use crate::database::Sqlite;
+use crate::database::{OpenError, Sqlite, is_damaged};
 
 /// A copy that is sound.
 #[derive(Debug, Default)]
@@ -29,19 +29,27 @@ impl Copied {
     /// Copies the database of a data folder to a new file, and checks the copy: a restore would refuse a damaged one, when the last
     /// sound one is gone.
     pub(super) fn of(data: &DataFolder, target: &Path) -> Result<Self, Failure> {
-        Sqlite::backup(&data.database(), target)?;
+        let source = data.database();
+        Sqlite::backup(&source, target).map_err(|error| -> Failure {
+            match &error {
+                // It is not the backup that is damaged.
+                OpenError::Sqlite(why) if is_damaged(why) => format!("{}: {error}", source.display()).into(),
+                _ => error.into(),
+            }
+        })?;
         Self::checked(data, target).inspect_err(|_| drop(fs::remove_file(target)))
     }
 
     fn checked(data: &DataFolder, copy: &Path) -> Result<Self, Failure> {
         let database = open(copy)?;
-        let lines = texts(&database, "PRAGMA integrity_check")?;
-        if lines != ["ok"] {
+        let mut damage = texts(&database, "PRAGMA integrity_check")?;
+        damage.retain(|line| line != "ok");
+        damage.extend(rows_of_nothing(&database)?);
+        if let Some(first) = damage.first() {
             return Err(format!(
-                "the database {} is damaged ({}), so there is no backup of it, and an earlier one stays as it was; keep the folder, \
-                 and restore that one into a new folder",
-                data.database().display(),
-                lines.first().map_or("", String::as_str)
+                "the database {} is damaged ({first}), so there is no backup of it, and an earlier one stays as it was; keep the \
+                 folder, and restore that one into a new folder",
+                data.database().display()
             )
             .into());
         }
@@ -99,7 +107,8 @@ impl Copied {
         fs::read_to_string(file).is_ok_and(|secret| self.is_of(&secret))
     }
 
-    fn is_of(&self, secret: &str) -> bool {
+    /// Whether the database was used with this secret.
+    pub(super) fn is_of(&self, secret: &str) -> bool {
         self.fingerprint.as_ref().is_none_or(|known| secret_fingerprint(secret.trim()) == *known)
     }
 

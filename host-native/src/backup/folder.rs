@@ -107,7 +107,7 @@ pub(super) fn backup(
             counted(cut, "file")
         ));
     }
-    if secret == Secret::Kept && setting.is_none() {
+    if secret == Secret::Kept {
         say("the server secret is missing in the data folder: kept as in the earlier backup");
     }
     files::sync_names(target)?;
@@ -143,9 +143,10 @@ impl Secret {
         setting: Option<&str>,
     ) -> Result<Self, Failure> {
         database.refuse_other(&target.join(DATABASE), target, data.path())?;
+        let is_setting = setting.is_some_and(|secret| database.is_of(secret));
         Ok(match database.takes_secret(data, setting)? {
             true => Self::Copied,
-            false if database.is_secret(&target.join(SECRET)) => Self::Kept,
+            false if !is_setting && database.is_secret(&target.join(SECRET)) => Self::Kept,
             false => Self::None,
         })
     }

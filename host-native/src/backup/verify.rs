@@ -74,8 +74,8 @@ fn verify_by(folder: &Path, shown: &Path, secret: Option<&str>, check: &str) -> 
         )
         .into());
     }
-    if let Some(table) = texts("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?.first() {
-        return Err(broken(format!("{table} has rows of something that does not exist")).into());
+    if let Some(what) = read::rows_of_nothing(&database)? {
+        return Err(broken(what).into());
     }
     for name in migrations {
         if MIGRATIONS.iter().all(|migration| migration.name != name) {

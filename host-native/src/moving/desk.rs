@@ -35,7 +35,7 @@ impl Remote {
     }
 
     async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Stop> {
-        let (place, (head, body)) = (self.client.url(), request.into_parts());
+        let (place, (head, body)) = (self.client.place(), request.into_parts());
         let mut sent = self.client.request(head.method.clone(), &head.uri.to_string());
         if let Some(kind) = head.headers.get(header::CONTENT_TYPE) {
             sent = sent.header(header::CONTENT_TYPE, kind);
@@ -65,11 +65,11 @@ impl Desk for Remote {
     }
 
     fn place(&self) -> &str {
-        self.client.url()
+        self.client.place()
     }
 
     fn option(&self) -> String {
-        format!(" --url {}", self.client.url())
+        format!(" --url {}", self.client.place())
     }
 }
 

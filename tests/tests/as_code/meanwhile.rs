@@ -337,3 +337,31 @@ fn what_changes_between_two_tries_is_not_deleted() {
     assert!(said.contains(&left), "{said}");
     assert_eq!(desk.only("/simulations/personas")["name"], "Their caller");
 }
+
+/// The service deletes simulations with their persona.
+#[test]
+fn what_is_spared_keeps_what_it_uses() {
+    let desk = Desk::applied();
+    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
+        fs::remove_file(desk.folder().join(file)).expect("it is there");
+    }
+    let mut client = desk.client();
+    let simulations = client.expect(200, "GET", "/simulations", None);
+    let ids: Vec<String> = [0, 1].map(|n| simulations[n]["id"].as_str().expect("an id").to_owned()).to_vec();
+    let changed = ids.clone();
+    let change = move || {
+        for (n, id) in changed.iter().enumerate() {
+            let name = json!({"name": format!("Theirs {n}")});
+            client.expect(200, "PATCH", &format!("/simulations/{id}"), Some(&name));
+        }
+    };
+    let url = busy_proxy(desk.server().address(), "DELETE /simulations/", Box::new(change));
+    let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
+    assert!(said.contains("0 deleted, 3 changed by somebody else"), "{said}");
+    assert!(said.contains(&format!("{PERSONA} is used by simulation")), "{said}");
+    let mut client = desk.client();
+    for id in ids {
+        client.expect(200, "GET", &format!("/simulations/{id}"), None);
+    }
+    desk.only("/simulations/personas");
+}
