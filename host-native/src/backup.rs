@@ -13,14 +13,14 @@ mod verify;
 
 use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use manifest::Manifest;
 pub use restore::restore;
 pub use unnamed::{Listed, Unnamed, remove_unnamed};
 pub use verify::{Verified, verify, verify_quickly};
 
-use crate::data::{DataFolder, RECORDINGS, SECRET, TRANSCRIPTS};
+use crate::data::{DataFolder, RECORDINGS, SECRET, TRANSCRIPTS, resolved};
 use crate::database::OpenError;
 use copied::Copied;
 
@@ -144,14 +144,4 @@ fn refuse_place(target: &Path, form: Form) -> Result<(), Failure> {
             }),
     };
     why.map_or(Ok(()), |why| Err(why.into()))
-}
-
-/// Where a path leads, as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let real = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
-    match real {
-        Some((there, real)) => real.join(path.strip_prefix(there).unwrap_or(Path::new(""))),
-        None => path,
-    }
 }

@@ -191,6 +191,16 @@ pub(crate) fn publish(file: File, part: &Path, target: &Path) -> io::Result<()> 
     sync_folder(target)
 }
 
+/// Where a path leads, as far as it exists.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    match real {
+        Some((there, real)) => real.join(path.strip_prefix(there).unwrap_or(Path::new(""))),
+        None => path,
+    }
+}
+
 /// Makes the creation or removal of a file durable: syncs its parent folder.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]

@@ -365,7 +365,8 @@ mod tests {
             place("https://me:secret@voice.example.com/base/?token=1"),
             "https://voice.example.com/base"
         );
-        assert_eq!(place("http://127.0.0.1:8787/"), "http://127.0.0.1:8787");
+        let shown = ["https://host/x/?token=1", "https://host/#x", "http://127.0.0.1:8787/"].map(place);
+        assert_eq!(shown, ["https://host/x", "https://host", "http://127.0.0.1:8787"]);
     }
 
     #[tokio::test]

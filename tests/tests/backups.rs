@@ -49,6 +49,14 @@ fn fill(server: &Server, key: &str) -> Filled {
     Filled { key: key.to_owned(), reads: reads(&mut client), tool: made.json, recording, recording_path }
 }
 
+/// A service that has run on this folder and made a recording.
+fn run_and_record(data: &Path) {
+    let key = bootstrap_key(1);
+    let server = Server::start(data, &settings(&key));
+    record(&mut server.connect(&key));
+    assert!(server.stop().success());
+}
+
 /// A spoken run; the path of its recording.
 fn record(client: &mut Client) -> String {
     let body = json!({
@@ -364,10 +372,7 @@ fn an_earlier_backup_keeps_the_secret_and_what_was_cut_short() {
     let folder = Folder::new();
     let at = |name: &str| folder.path().join(name);
     let (data, copy) = (at("data"), at("copy"));
-    let key = bootstrap_key(1);
-    let server = Server::start(&data, &settings(&key));
-    record(&mut server.connect(&key));
-    assert!(server.stop().success());
+    run_and_record(&data);
     said(&process::run(&data, &[], &["backup", text(&copy)]));
     let (secret, segment) = (fs::read(data.join("secret")).unwrap(), first_segment(&data));
     let whole = fs::read(&segment).unwrap();
@@ -413,10 +418,7 @@ fn an_earlier_backup_keeps_the_secret_and_what_was_cut_short() {
 fn a_backup_of_another_database_stays() {
     let folder = Folder::new();
     let at = |name: &str| folder.path().join(name);
-    let key = bootstrap_key(1);
-    let server = Server::start(&at("data"), &settings(&key));
-    record(&mut server.connect(&key));
-    assert!(server.stop().success());
+    run_and_record(&at("data"));
     said(&process::run(&at("data"), &[], &["backup", text(&at("copy"))]));
     let before = fs::read(at("copy").join("sidetone.db")).unwrap();
     assert!(Server::start(&at("unmounted"), &[]).stop().success());
@@ -435,10 +437,7 @@ fn of_a_damaged_database_there_is_no_backup() {
     let folder = Folder::new();
     let at = |name: &str| folder.path().join(name);
     let (data, copy) = (at("data"), at("copy"));
-    let key = bootstrap_key(1);
-    let server = Server::start(&data, &settings(&key));
-    record(&mut server.connect(&key));
-    assert!(server.stop().success());
+    run_and_record(&data);
     said(&process::run(&data, &[], &["backup", text(&copy)]));
     let before = fs::read(copy.join("sidetone.db")).unwrap();
 
@@ -486,10 +485,7 @@ fn of_a_damaged_database_there_is_no_backup() {
 fn a_recording_that_no_row_names_is_not_restored() {
     let folder = Folder::new();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
-    let key = bootstrap_key(1);
-    let server = Server::start(&data, &settings(&key));
-    record(&mut server.connect(&key));
-    assert!(server.stop().success());
+    run_and_record(&data);
     let segment = first_segment(&data);
     let recording = segment.file_name().unwrap().to_str().unwrap().strip_suffix(".0.pcm").unwrap().to_owned();
     let stray = segment.with_file_name(format!("{}.0.pcm", other_id(&recording)));
@@ -688,10 +684,7 @@ fn what_was_deleted_a_moment_ago_is_found_and_removed() {
 fn recordings_of_a_locked_workspace_are_counted_apart() {
     let folder = Folder::new();
     let data = folder.path().join("data");
-    let key = bootstrap_key(1);
-    let server = Server::start(&data, &settings(&key));
-    record(&mut server.connect(&key));
-    assert!(server.stop().success());
+    run_and_record(&data);
     let sound = |report: &str| report.lines().next().unwrap_or_default().to_owned();
     let report = said(&process::run(&data, &[], &["check"]));
     assert!(sound(&report).ends_with(" 1 recording"), "{report}");

@@ -86,6 +86,11 @@ impl Api {
         Ok(Self { client: ServiceClient::new("--url", url, key).map_err(Failure)? })
     }
 
+    /// The service's URL as people are told it.
+    pub fn place(&self) -> &str {
+        self.client.place()
+    }
+
     /// Calls an operation, whose path has at most one value, until it is answered: one that reads, or has a key or a
     /// revision, so that what somebody else does between two tries is safe, or is to be written over (`--force`).
     pub async fn call(&self, operation: &Operation, id: &str, extras: Extras<'_>) -> Result<Answer, Failure> {

@@ -46,16 +46,16 @@ struct Tally {
 }
 
 /// Prints the plan, asks, and does it. Returns the exit code.
-pub async fn apply(api: &Api, url: &str, folder: &Folder, wishes: Wishes, yes: bool) -> Result<u8, Failure> {
+pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes, yes: bool) -> Result<u8, Failure> {
     let started = Instant::now();
     let paint = Paint::of(&std::io::stdout());
     let (mut plan, mut lock) = plan(api, folder, wishes.force).await?;
-    say(&show::heading(&plan, url, paint))?;
+    say(&show::heading(&plan, api.place(), paint))?;
     say(&show::plan(&plan, wishes.prune, paint))?;
     say(&format!("{}\n", show::summary(&plan, wishes.prune)))?;
     let can_do = plan.count(|step| matches!(step, Step::Create | Step::Update(_))) > 0
         || (wishes.prune && plan.deletions.iter().any(|deletion| !deletion.is_conflict));
-    if can_do && !yes && !is_agreed(&show::place(&plan, url))? {
+    if can_do && !yes && !is_agreed(&show::place(&plan, api.place()))? {
         say("Nothing was changed.\n")?;
         return Ok(FAILED);
     }

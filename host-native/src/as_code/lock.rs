@@ -134,6 +134,14 @@ impl Lock {
         self.seen.keys().any(|(workspace, ..)| *workspace == self.workspace)
     }
 
+    /// The workspaces of which anything was seen.
+    pub fn workspaces(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.seen.keys().map(|(workspace, ..)| workspace.clone()).collect();
+        // They are sorted.
+        all.dedup();
+        all
+    }
+
     /// What was seen of the resource of a file.
     pub fn get(&self, kind: Kind, stem: &str) -> Option<&Seen> {
         self.seen.get(&(self.workspace.clone(), kind, stem.to_owned()))

@@ -151,11 +151,6 @@ fn has_user(url: &str) -> bool {
     }
 }
 
-/// A URL as it is shown to people: without a query, which may be secret.
-fn shown_url(url: &str) -> &str {
-    url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/')
-}
-
 /// Runs a command and returns the exit code of the process.
 pub fn run(command: &Command) -> u8 {
     match work(command) {
@@ -179,22 +174,20 @@ fn work(command: &Command) -> Result<u8, Failure> {
         return test::run(options);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let url = target.url()?;
-    let api = target.api(&url)?;
-    let url = shown_url(&url);
+    let api = target.api(&target.url()?)?;
     match command {
         Command::Pull { wishes, .. } => runtime.block_on(pull::pull(&api, &target.folder, *wishes)),
         Command::Apply { wishes, yes, .. } => {
             // Before the files are read: another command may write them.
             let _held = lock::hold(&target.folder)?;
             let folder = existing(&target.folder)?;
-            runtime.block_on(apply::apply(&api, url, &folder, *wishes, *yes))
+            runtime.block_on(apply::apply(&api, &folder, *wishes, *yes))
         }
         _ => {
             let folder = existing(&target.folder)?;
             let (plan, _) = runtime.block_on(plan::plan(&api, &folder, false))?;
             let paint = Paint::of(&io::stdout());
-            say(&show::heading(&plan, url, paint))?;
+            say(&show::heading(&plan, api.place(), paint))?;
             say(&show::plan(&plan, false, paint))?;
             say(&format!("{}\n", show::summary(&plan, false)))?;
             Ok(if plan.is_empty() { DONE } else { CONFLICT })
@@ -265,11 +258,5 @@ mod tests {
         for url in ["http://127.0.0.1:8787", "https://voice.example.com/@x", "voice.example.com"] {
             assert!(!has_user(url), "{url}");
         }
-    }
-
-    #[test]
-    fn a_url_is_shown_without_its_query() {
-        let shown = ["https://host/x/?token=1", "https://host/#x", "http://127.0.0.1:8787/"].map(shown_url);
-        assert_eq!(shown, ["https://host/x", "https://host", "http://127.0.0.1:8787"]);
     }
 }

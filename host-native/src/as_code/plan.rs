@@ -1,16 +1,12 @@
 //! What has to be done so that a workspace is as a folder says.
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
-use std::path::Path;
-
-use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::api::Api;
 use super::compare::{self, Difference};
 use super::failure::Failure;
 use super::folder::{Folder, needs, shown};
 use super::kind::{Kind, operation};
-use super::lock::{self, Lock};
+use super::lock::Lock;
 use super::matching::{Matched, matched};
 use super::workspace::{self, Row, Workspace};
 
@@ -110,7 +106,8 @@ impl Plan {
 pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock), Failure> {
     let workspace = Workspace::read(api).await?;
     let lock = Lock::read(&folder.path, &workspace.id)?;
-    let others = others(&folder.path, &lock)?;
+    // Where this one is new to the folder, the key may be a wrong one.
+    let others = if lock.knows_workspace() { Vec::new() } else { lock.workspaces() };
     let mut matched = matched(&workspace, folder, &lock)?;
     workspace::complete(api, &workspace, folder, &lock, &mut matched, false).await?;
     let mut steps = Vec::new();
@@ -165,26 +162,6 @@ pub async fn plan(api: &Api, folder: &Folder, force: bool) -> Result<(Plan, Lock
         hold(&mut deletions, held.chain(unseen.iter().map(|(kind, row)| (*kind, row))));
     }
     Ok((Plan { steps, deletions, unseen, matched, workspace, others, same }, lock))
-}
-
-/// The workspaces that the folder was used with, if this one is none of them: the key may be a wrong one.
-fn others(folder: &Path, lock: &Lock) -> Result<Vec<String>, Failure> {
-    if lock.knows_workspace() {
-        return Ok(Vec::new());
-    }
-    let text = fs::read_to_string(folder.join(lock::NAME)).unwrap_or_default();
-    let workspace = |line: &str| {
-        let line: Value = serde_json::from_str(line).ok()?;
-        line["workspace"].as_str().map(str::to_owned)
-    };
-    let mut others = Vec::new();
-    for id in text.lines().filter_map(workspace).collect::<BTreeSet<String>>() {
-        // Its last lines may say that nothing of it is left.
-        if Lock::read(folder, &id)?.knows_workspace() {
-            others.push(id);
-        }
-    }
-    Ok(others)
 }
 
 /// What stays keeps what it names: with an assistant, persona or scenario, its simulations would go. Those come first here.

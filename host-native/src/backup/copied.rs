@@ -9,7 +9,7 @@ use sidetone_engine::storage::server_secret::secret_fingerprint;
 
 use super::Failure;
 use super::blob_names::{archives, name_of, selected};
-use super::read::{open, rows_of_nothing, texts};
+use super::read::{INTEGRITY_CHECK, damage, open, rows_of_nothing, texts};
 use crate::data::{DataFolder, SECRET, TRANSCRIPTS};
 use crate::database::{OpenError, Sqlite, is_damaged};
 
@@ -42,12 +42,11 @@ impl Copied {
 
     fn checked(data: &DataFolder, copy: &Path) -> Result<Self, Failure> {
         let database = open(copy)?;
-        let mut damage = texts(&database, "PRAGMA integrity_check")?;
-        damage.retain(|line| line != "ok");
-        damage.extend(rows_of_nothing(&database)?);
-        if let Some(first) = damage.first() {
+        let found = damage(&database, INTEGRITY_CHECK)?;
+        let found = if found.is_some() { found } else { rows_of_nothing(&database)? };
+        if let Some(what) = found {
             return Err(format!(
-                "the database {} is damaged ({first}), so there is no backup of it, and an earlier one stays as it was; keep the \
+                "the database {} is damaged ({what}), so there is no backup of it, and an earlier one stays as it was; keep the \
                  folder, and restore that one into a new folder",
                 data.database().display()
             )

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::blob_names::name_of;
 use super::copied::Copied;
-use super::files::{self, Found};
+use super::files;
 use super::{Failure, MANIFEST, Manifest};
 use crate::data::{self, DATABASE, DataFolder, SECRET};
 use crate::folder_lock;
@@ -46,7 +46,7 @@ pub(super) fn backup(
 
     // After the database: what its rows name is there, unless it was deleted meanwhile.
     let source = files::all_blobs(data.path())?;
-    let there: BTreeSet<Found> = files::all_blobs(target)?.into_iter().collect();
+    let there = files::all_blobs(target)?;
     let earlier: BTreeMap<&Path, u64> = there.iter().map(|found| (&*found.name, found.bytes)).collect();
     let (mut copied, mut cut) = (0_u64, 0_u64);
     for (n, found) in source.iter().enumerate() {

@@ -73,15 +73,17 @@ pub fn remove_unnamed(data: &DataFolder, secret: Option<&str>, is_sure: bool) ->
     })?;
     let listed = Listed::of(data.path())?;
     let verified = verify(data.path(), secret)?;
-    let unnamed = listed.unnamed(data.path(), &verified);
-    if verified.calls == 0 && !unnamed.files.is_empty() {
-        let [recordings, transcripts] = BLOBS;
-        return Err(format!(
-            "the database has no calls, so {} in {recordings} and {transcripts} must be another one's, and stay: restore that database. \
-             If it is lost for good, remove these two folders yourself",
-            counted(unnamed.files.len() as u64, "file")
-        )
-        .into());
+    if verified.calls == 0 {
+        let unnamed = listed.unnamed(data.path(), &verified).files.len() as u64;
+        if unnamed > 0 {
+            let [recordings, transcripts] = BLOBS;
+            return Err(format!(
+                "the database has no calls, so {} in {recordings} and {transcripts} must be another one's, and stay: restore that \
+                 database. If it is lost for good, remove these two folders yourself",
+                counted(unnamed, "file")
+            )
+            .into());
+        }
     }
     // No service runs that would remove what is due.
     let unnamed = listed.those(data.path(), |name| verified.is_unnamed(name) || verified.is_due(name));

@@ -42,7 +42,7 @@ pub fn verify(folder: &Path, secret: Option<&str>) -> Result<Verified, Failure> 
 
 /// The same of a folder with a copy of this database, which errors name instead.
 pub(super) fn verify_copy(folder: &Path, database: &Path, secret: Option<&str>) -> Result<Verified, Failure> {
-    verify_by(folder, database, secret, "PRAGMA integrity_check")
+    verify_by(folder, database, secret, read::INTEGRITY_CHECK)
 }
 
 /// The same without a comparison of each index with its table.
@@ -60,9 +60,8 @@ fn verify_by(folder: &Path, shown: &Path, secret: Option<&str>, check: &str) -> 
         |what: String| format!("the database {shown} is damaged ({what}); restore a backup that is sound");
     let database = read::open(&path).map_err(|error| broken(error.to_string()))?;
     let texts = |select: &str| read::texts(&database, select);
-    let lines = texts(check).map_err(|error| broken(error.to_string()))?;
-    if lines != ["ok"] {
-        return Err(broken(lines.first().cloned().unwrap_or_default()).into());
+    if let Some(what) = read::damage(&database, check).map_err(|error| broken(error.to_string()))? {
+        return Err(broken(what).into());
     }
     let migrations = match texts(backups::HAS_MIGRATIONS)?.is_empty() {
         true => Vec::new(),

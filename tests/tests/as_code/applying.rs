@@ -154,9 +154,7 @@ fn only_prune_deletes_and_only_what_was_seen() {
     let desk = Desk::applied();
     let other = json!({"name": "Other", "instructions": "Be kind."});
     desk.client().expect(201, "POST", "/assistants", Some(&other));
-    for file in ["simulations/booking.toml", "scenarios/booking.toml", "tools/book_appointment.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "scenarios/booking.toml", "tools/book_appointment.toml"]);
     let said = desk.run(&["diff", "folder"]).expect(2);
     assert!(
         said.contains("assistants/front-desk.toml: tools: there is no tools/book_appointment.toml"),
@@ -178,9 +176,7 @@ fn only_prune_deletes_and_only_what_was_seen() {
     let id = desk.only("/simulations/personas")["id"].as_str().expect("an id").to_owned();
     let path = format!("/simulations/personas/{id}");
     desk.client().expect(200, "PATCH", &path, Some(&json!({"system_prompt": "You are new."})));
-    for file in ["simulations/saturday.toml", "personas/polite-caller.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/saturday.toml", "personas/polite-caller.toml"]);
     desk.run(&["apply", "folder", "--prune"]).expect(1);
     desk.client().expect(200, "GET", &path, None);
 }
@@ -190,9 +186,7 @@ fn a_deletion_that_nobody_asked_for_is_no_conflict() {
     let desk = Desk::applied();
     let path = desk.path_of_only("/simulations/personas");
     desk.client().expect(200, "PATCH", &path, Some(&json!({"system_prompt": "You are new."})));
-    for file in ["simulations/saturday.toml", "simulations/booking.toml", "personas/polite-caller.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/saturday.toml", "simulations/booking.toml", "personas/polite-caller.toml"]);
     let said = desk.run(&["apply", "folder"]).expect(0);
     let refused = "has no file, and somebody else changed it; `sidetone apply --prune --force` deletes it";
     assert!(said.contains(refused), "{said}");
@@ -207,17 +201,9 @@ fn a_deletion_that_nobody_asked_for_is_no_conflict() {
 fn what_somebody_else_made_does_not_go_with_what_it_needs() {
     let desk = Desk::applied();
     let list = |path: &str| desk.client().expect(200, "GET", path, None);
-    let ours = list("/simulations")[0].clone();
-    let theirs = json!({
-        "name": "Theirs",
-        "assistant_id": ours["assistant_id"],
-        "persona_id": ours["persona_id"],
-        "scenario_id": ours["scenario_id"],
-    });
+    let theirs = desk.their_simulation("Theirs");
     desk.client().expect(201, "POST", "/simulations", Some(&theirs));
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", "personas/polite-caller.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", "personas/polite-caller.toml"]);
     let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
     assert!(said.contains("2 deleted") && said.contains("1 to delete is still used: left alone."), "{said}");
     let refused =
@@ -253,9 +239,7 @@ fn an_assistant_with_a_number_is_not_deleted() {
     desk.run(&["apply", "folder"]).expect(0);
     let binding = json!({"assistant_id": desk.only("/assistants")["id"], "provider": "twilio"});
     desk.client().expect(200, "PUT", "/numbers/+14155550100", Some(&binding));
-    for file in [ASSISTANT, "simulations/saturday.toml", "simulations/booking.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&[ASSISTANT, "simulations/saturday.toml", "simulations/booking.toml"]);
     let said = desk.run(&["apply", "folder", "--prune"]).expect(1);
     let refused = format!("! {ASSISTANT}  has no file, and it is used by number +14155550100; `sidetone");
     assert!(said.contains(&refused), "{said}");
@@ -271,19 +255,13 @@ fn of_many_that_use_it_three_are_named() {
     let desk = Desk::applied();
     let path = desk.path_of_only("/simulations/personas");
     desk.client().expect(200, "PATCH", &path, Some(&json!({"system_prompt": "You are new."})));
-    let ours = desk.client().expect(200, "GET", "/simulations", None)[0].clone();
+    let ours = desk.their_simulation("Theirs");
     for number in 0..5 {
-        let theirs = json!({
-            "name": format!("Theirs {number}"),
-            "assistant_id": ours["assistant_id"],
-            "persona_id": ours["persona_id"],
-            "scenario_id": ours["scenario_id"],
-        });
+        let mut theirs = ours.clone();
+        theirs["name"] = format!("Theirs {number}").into();
         desk.client().expect(201, "POST", "/simulations", Some(&theirs));
     }
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", "personas/polite-caller.toml"] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", "personas/polite-caller.toml"]);
     let said = desk.run(&["diff", "folder"]).expect(1);
     let line = said.lines().find(|line| line.starts_with("! personas/")).expect("a refusal");
     assert!(line.contains("somebody else changed it, and it is used by simulation \"Theirs "), "{line}");

@@ -118,17 +118,9 @@ fn what_is_made_after_the_plan_does_not_go_with_what_it_needs() {
     let desk = Desk::new();
     desk.run(&["apply", "folder"]).expect(0);
     desk.edit("assistants/front-desk.toml", "Be brief and kind.", "Be new.");
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", PERSONA]);
     let mut client = desk.client();
-    let ours = client.expect(200, "GET", "/simulations", None)[0].clone();
-    let theirs = json!({
-        "name": "Theirs",
-        "assistant_id": ours["assistant_id"],
-        "persona_id": ours["persona_id"],
-        "scenario_id": ours["scenario_id"],
-    });
+    let theirs = desk.their_simulation("Theirs");
     let make = move || drop(client.expect(201, "POST", "/simulations", Some(&theirs)));
     let url = proxy(desk.server().address(), "PATCH ", Box::new(make));
     let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
@@ -301,16 +293,8 @@ fn what_is_not_answered_is_written_with_the_next_try() {
 fn what_is_used_between_two_tries_is_not_deleted() {
     let desk = Desk::applied();
     let mut client = desk.client();
-    let ours = client.expect(200, "GET", "/simulations", None)[0].clone();
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
-    let theirs = json!({
-        "name": "Theirs",
-        "assistant_id": ours["assistant_id"],
-        "persona_id": ours["persona_id"],
-        "scenario_id": ours["scenario_id"],
-    });
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", PERSONA]);
+    let theirs = desk.their_simulation("Theirs");
     let make = move || drop(client.expect(201, "POST", "/simulations", Some(&theirs)));
     let url = busy_proxy(desk.server().address(), "DELETE /simulations/personas/", Box::new(make));
     let said = desk.run(&["apply", "folder", "--prune", "--url", &url]).expect(1);
@@ -323,9 +307,7 @@ fn what_is_used_between_two_tries_is_not_deleted() {
 #[test]
 fn what_changes_between_two_tries_is_not_deleted() {
     let desk = Desk::applied();
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", PERSONA]);
     let path = desk.path_of_only("/simulations/personas");
     let mut client = desk.client();
     let change = move || {
@@ -342,9 +324,7 @@ fn what_changes_between_two_tries_is_not_deleted() {
 #[test]
 fn what_is_spared_keeps_what_it_uses() {
     let desk = Desk::applied();
-    for file in ["simulations/booking.toml", "simulations/saturday.toml", PERSONA] {
-        fs::remove_file(desk.folder().join(file)).expect("it is there");
-    }
+    desk.remove(&["simulations/booking.toml", "simulations/saturday.toml", PERSONA]);
     let mut client = desk.client();
     let simulations = client.expect(200, "GET", "/simulations", None);
     let ids: Vec<String> = [0, 1].map(|n| simulations[n]["id"].as_str().expect("an id").to_owned()).to_vec();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sidetone_tests::process::{self, Client, Folder, Server, bootstrap_key};
 
 /// What a command printed, and its exit code.
@@ -102,6 +102,25 @@ impl Desk {
         let text = fs::read_to_string(&path).expect("the file");
         assert_eq!(text.matches(old).count(), 1, "{text}");
         fs::write(path, text.replace(old, new)).expect("it is written");
+    }
+
+    /// Removes files.
+    #[track_caller]
+    pub fn remove(&self, files: &[&str]) {
+        for file in files {
+            fs::remove_file(self.folder().join(file)).expect("it is there");
+        }
+    }
+
+    /// A simulation of somebody else's, of what the first one in the list is of.
+    pub fn their_simulation(&self, name: &str) -> Value {
+        let ours = self.client().expect(200, "GET", "/simulations", None)[0].clone();
+        json!({
+            "name": name,
+            "assistant_id": ours["assistant_id"],
+            "persona_id": ours["persona_id"],
+            "scenario_id": ours["scenario_id"],
+        })
     }
 
     pub fn write(&self, file: &str, text: &str) {

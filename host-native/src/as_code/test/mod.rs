@@ -8,7 +8,7 @@ mod transcript;
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -18,6 +18,7 @@ use super::folder::shown;
 use super::kind::Kind;
 use super::show::Paint;
 use super::{CONFLICT, DONE, existing, lock, say};
+use crate::data::resolved;
 use crate::text::clean;
 
 /// Failed runs whose transcripts are printed; the reports have all.
@@ -188,13 +189,6 @@ fn check_reports(options: &Options) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// The path without links, also of a file that is not there yet.
-fn resolved(path: &Path) -> PathBuf {
-    let full = path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let of_new = || Some(fs::canonicalize(full.parent()?).ok()?.join(full.file_name()?));
-    fs::canonicalize(&full).ok().or_else(of_new).unwrap_or(full)
 }
 
 /// Whether a path is that of a file of the folder, or would be taken for one.
