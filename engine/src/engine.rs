@@ -187,21 +187,15 @@ impl Engine {
         self.services().create_workspace(name).await
     }
 
-    /// Creates a key for the workspace with this id or name, for the operator.
+    /// Creates a key for the workspace with this id or name, for the operator, as `POST /keys` does.
     pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        self.told_where(workspace, self.services().create_key(workspace).await).await
-    }
-
-    /// What is refused because the workspace has moved to another host, for good, says where that is.
-    async fn told_where<T>(&self, workspace: &str, done: Result<T, Fault>) -> Result<T, Fault> {
-        match done {
-            Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {
-                let id = self.find_workspace(workspace).await?;
-                let moved = told::moved_workspace(self.services(), &id).await?;
-                Err(moved.unwrap_or(error).into())
-            }
-            done => done,
-        }
+        let id = self.find_workspace(workspace).await?;
+        let draft = Map::from_iter([("name".to_owned(), "command line".into())]);
+        let created = self.operate(&id, "create_api_key", Vec::new(), Some(draft)).await?;
+        created["key"]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| Fault::Bug("a new key is not shown".to_owned()))
     }
 
     /// The workspace with this id, or with this name if only one has it.
@@ -233,8 +227,14 @@ impl Engine {
         path: Vec<String>,
         body: Option<Map<String, Value>>,
     ) -> Result<Value, Fault> {
-        let done = operator::run(&self.api, workspace, operation, path, body).await;
-        self.told_where(workspace, done).await
+        match operator::run(&self.api, workspace, operation, path, body).await {
+            // Where the workspace has moved to another host, for good, the error says where that is.
+            Err(Fault::Refused(error)) if error.code == Code::WorkspaceMoving => {
+                let moved = told::moved_workspace(self.services(), workspace).await?;
+                Err(moved.unwrap_or(error).into())
+            }
+            done => done,
+        }
     }
 
     /// Answers a request that belongs to moving a workspace (`/operator/…`) for the operator at the command line, who needs no

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::rust_files;
 use regex::Regex;
 use sidetone_engine::storage::migrations::MIGRATIONS;
-use sidetone_engine::storage::moving::Table;
+use sidetone_engine::storage::workspace_rows::Table;
 
 /// Tables without rows of workspaces, in which a row may be replaced: the removal of the former one fires no trigger.
 const REPLACED: &[&str] = &["call_index", "call_search", "service_facts"];

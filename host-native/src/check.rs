@@ -128,7 +128,7 @@ async fn compared<Place: Default>(
                 problems.extend(part.problems);
                 after = part.next;
             }
-            Err(fault) => problems.push(format!("the {what}s cannot be listed: {fault:?}")),
+            Err(fault) => problems.push(format!("the {what}s cannot be listed: {}", fault.told())),
         }
     }
     shorten(&mut problems, what);

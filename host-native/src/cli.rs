@@ -54,9 +54,9 @@ enum Command {
         #[command(subcommand)]
         command: Option<secrets::Command>,
     },
-    /// Copy the database, the server secret and the recordings; works while the service runs.
+    /// Copy the database, the server secret, recordings and archived transcripts; works while the service runs.
     Backup {
-        /// A folder (again into the same one: only new recordings are copied), a new archive `NAME.tar`, or a new file
+        /// A folder (again into the same one: only what is new is copied), a new archive `NAME.tar`, or a new file
         /// `NAME.db` for the database alone.
         target: PathBuf,
     },
@@ -65,7 +65,8 @@ enum Command {
         /// What `sidetone backup` has made.
         source: PathBuf,
     },
-    /// Check the database, the server secret and the recordings; works while the service runs, and changes nothing by itself.
+    /// Check the database, the server secret, recordings and archived transcripts; works while the service runs, and changes
+    /// nothing by itself.
     Check {
         /// First remove the files of recordings and transcripts that no row of the database names, for good: a copy from before
         /// they were deleted brings them back. Works only while no service runs. It shows which they are, and does nothing
@@ -147,17 +148,8 @@ fn run(command: Command, runtime: Runtime) -> Result<(), Failure> {
     }
 }
 
-/// The detail for the operator: the private one if there is one; otherwise every problem that the error names.
 fn failure(fault: Fault) -> Failure {
-    let (error, incident) = fault.split();
-    let fields = error.details.as_ref().and_then(|details| details["fields"].as_array());
-    let problems: Vec<String> = fields
-        .into_iter()
-        .flatten()
-        .filter_map(|one| Some(format!("{}: {}", one["field"].as_str()?, one["message"].as_str()?)))
-        .collect();
-    let told = if problems.is_empty() { error.message.into_owned() } else { problems.join("; ") };
-    incident.unwrap_or(told).into()
+    fault.told().into()
 }
 
 /// A key is shown only once, and this one was not.

@@ -39,9 +39,8 @@ const TOLD_SECONDS: u64 = 5;
 #[derive(Debug, Clone)]
 pub struct ServiceClient {
     client: Client,
+    /// Without a slash at the end, and without anything secret: people are told it.
     url: String,
-    /// The URL as people are told it.
-    place: String,
     /// What gives another URL.
     named_by: String,
     key: Secret,
@@ -78,16 +77,28 @@ impl Patience {
 }
 
 impl ServiceClient {
-    /// For the service with this URL, which `option` has given.
+    /// For the service with this URL, which `option` has given: `http` or `https`, without a user, a query and a fragment.
     pub fn new(option: &str, url: &str, key: &str) -> Result<Self, String> {
         Self::with_deadline(option, url, key, Duration::from_secs(DEADLINE_SECONDS))
     }
 
     fn with_deadline(option: &str, url: &str, key: &str, deadline: Duration) -> Result<Self, String> {
+        // The error does not show it.
+        if has_user(url) {
+            return Err(format!(
+                "{option} must not have a user name or password in it: leave them out, the key says who asks"
+            ));
+        }
         let parsed = Url::parse(url)
             .map_err(|_| format!("{option} {url}: is not a URL such as http://127.0.0.1:8787"))?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err(format!("{option} {url}: has to begin with https:// or http://"));
+        }
+        // Paths are added at its end.
+        if parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(format!(
+                "{option} must be a URL without a query and a fragment: leave out what follows ? or #"
+            ));
         }
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -97,17 +108,16 @@ impl ServiceClient {
             .timeout(deadline);
         let client = builder.build().map_err(|error| error.to_string())?;
         let named_by = match option {
-            "--url" => "--url or SIDETONE_URL".to_owned(),
+            "--url" | "SIDETONE_URL" => "--url or SIDETONE_URL".to_owned(),
             other => other.to_owned(),
         };
-        let place = without_secrets(url, &parsed);
         let (url, key) = (url.trim_end_matches('/').to_owned(), Secret::new(key));
-        Ok(Self { client, url, place, named_by, key, told: Arc::default() })
+        Ok(Self { client, url, named_by, key, told: Arc::default() })
     }
 
-    /// Its URL as people are told it: without a user, a password and a query.
+    /// Its URL, which people are told.
     pub fn place(&self) -> &str {
-        &self.place
+        &self.url
     }
 
     /// What gives another URL.
@@ -159,7 +169,7 @@ impl ServiceClient {
         patience.pause *= 2;
         let line = format!(
             "sidetone: {}: {}; waiting {:.1} s for try {} of {TRIES}",
-            self.place,
+            self.url,
             problem.trim_end_matches('.'),
             pause.as_secs_f64(),
             TRIES - patience.left
@@ -239,14 +249,15 @@ pub fn strange(response: &Response<Bytes>, named_by: &str) -> String {
     format!("does not answer like a Sidetone service (status {status}{kind}); check {named_by}")
 }
 
-/// A URL without what may be secret, a user, a password and a query, and without a slash at the end.
-fn without_secrets(url: &str, parsed: &Url) -> String {
-    let mut place = parsed.clone();
-    let has_user = !place.username().is_empty() || place.password().is_some();
-    // A URL with a host takes both.
-    let is_without = has_user && place.set_username("").is_ok() && place.set_password(None).is_ok();
-    let told = if is_without { place.as_str() } else { url };
-    told.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/').to_owned()
+/// Whether a URL has a user name or a password. Neither is sent, and both would be shown.
+fn has_user(url: &str) -> bool {
+    match Url::parse(url) {
+        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {
+            !parsed.username().is_empty() || parsed.password().is_some()
+        }
+        // It is refused for another reason, and shown then.
+        _ => url.contains('@'),
+    }
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -359,14 +370,29 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_a_url_without_its_secrets() {
-        let place = |url: &str| ServiceClient::new("--url", url, "the-key").unwrap().place().to_owned();
-        assert_eq!(
-            place("https://me:secret@voice.example.com/base/?token=1"),
-            "https://voice.example.com/base"
-        );
-        let shown = ["https://host/x/?token=1", "https://host/#x", "http://127.0.0.1:8787/"].map(place);
-        assert_eq!(shown, ["https://host/x", "https://host", "http://127.0.0.1:8787"]);
+    fn a_url_with_something_secret_is_refused_and_not_shown() {
+        let new = |url: &str| ServiceClient::new("--from", url, "the-key");
+        // Also one that is no URL.
+        for url in [
+            "http://user:secret@host",
+            "https://secret@host/x",
+            "user:secret@host",
+            "http://user:secret/w@host:x",
+        ] {
+            let told = new(url).unwrap_err();
+            assert!(told.starts_with("--from must not have a user name or password in it: "), "{told}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+        for url in ["https://host/x/?token=secret", "https://host/#secret"] {
+            let told = new(url).unwrap_err();
+            assert!(
+                told.starts_with("--from must be a URL without a query") && !told.contains("secret"),
+                "{told}"
+            );
+        }
+        let places =
+            ["https://host/@x/", "http://127.0.0.1:8787/"].map(|url| new(url).unwrap().place().to_owned());
+        assert_eq!(places, ["https://host/@x", "http://127.0.0.1:8787"]);
     }
 
     #[tokio::test]

@@ -18,16 +18,20 @@ use sidetone_tests::{LiveClient, Reply, wire};
 fn a_graceful_stop_finishes_open_requests() {
     let folder = Folder::new();
     let key = bootstrap_key(1);
-    let mut server = Server::start(&folder.path().join("data"), &[("SIDETONE_BOOTSTRAP_KEYS", &key)]);
-    let body = json!({"name": "Late", "instructions": "Be kind."}).to_string();
-    let (first, rest) = body.split_at(10);
+    let settings = [("SIDETONE_BOOTSTRAP_KEYS", key.as_str()), ("SIDETONE_STOP_SECONDS", "30")];
+    let mut server = Server::start(&folder.path().join("data"), &settings);
+    // The more of a body has arrived, the longer the rest is waited for: on a busy machine it comes late.
+    let body = json!({"name": "Late", "instructions": "Be kind. ".repeat(2_500)}).to_string();
+    let (first, rest) = body.split_at(body.len() - 10);
 
     let mut open = BufReader::new(TcpStream::connect(server.address()).expect("the server listens"));
     let head = request_head("POST", "/assistants", &key, &[], body.len());
     open.get_mut().write_all((head + first).as_bytes()).expect("the server reads");
+    // The first connection was accepted before this one.
+    server.connect(&key).expect(200, "GET", "/assistants", None);
     std::thread::sleep(Duration::from_millis(1_000));
     server.terminate();
-    let deadline = Instant::now() + Duration::from_secs(3);
+    let deadline = Instant::now() + Duration::from_secs(15);
     while TcpStream::connect(server.address()).is_ok() {
         assert!(Instant::now() < deadline, "no new connection is accepted");
         std::thread::sleep(Duration::from_millis(20));
@@ -143,6 +147,8 @@ fn fill_and_empty(data: &Path) {
     };
     assert_eq!(full.status, 503, "{}", full.json);
     client.expect(200, "GET", "/healthz", None);
+    // An answer is kept for a second.
+    std::thread::sleep(Duration::from_secs(1));
     let ready = client.expect(503, "GET", "/readyz", None);
     assert_eq!(ready["reason"], "the disk is full");
     for id in &ids {

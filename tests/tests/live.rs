@@ -161,7 +161,7 @@ fn speech_during_a_tool_call_is_answered_after_it_and_the_tool_is_called_once() 
     let tool = service.create(
         "/tools",
         json!({"name": "book_table", "description": "Books a table at the restaurant", "url": receiver.url(),
-            "parameters": {"type": "object"}, "timeout_ms": 2_000}),
+            "parameters": {"type": "object"}, "timeout_ms": 8_000}),
     );
     let path = format!("/assistants/{assistant}/tools");
     service.client.expect(200, "PUT", &path, Some(&json!({"tool_ids": [tool]})));

@@ -16,6 +16,7 @@ mod shards;
 mod simulations;
 mod speech;
 mod telephone;
+mod traces;
 mod values;
 mod webhooks;
 
@@ -33,5 +34,6 @@ pub use shards::*;
 pub use simulations::*;
 pub use speech::*;
 pub use telephone::*;
+pub use traces::*;
 pub use values::*;
 pub use webhooks::*;

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::interfaces::Interfaces;
 use crate::interfaces::generated::Documents;
 use crate::interfaces::host::Bodies;
+use crate::interfaces::host::probes::Probes;
 use crate::interfaces::host::response_budget::ResponseBudget;
 use crate::interfaces::mounted::Mounted;
 use crate::interfaces::throttle::Throttle;
@@ -36,6 +37,7 @@ struct Shared {
     throttle: Mutex<Throttle>,
     bodies: Bodies,
     responses: ResponseBudget,
+    probes: Probes,
     dashboard: Mounted,
 }
 
@@ -53,6 +55,7 @@ impl Api {
             throttle: Mutex::default(),
             bodies: Bodies::default(),
             responses: ResponseBudget::default(),
+            probes: Probes::default(),
             dashboard,
         };
         let services = Services::new(config, ports);
@@ -77,6 +80,11 @@ impl Api {
     /// Memory for bodies.
     pub(crate) fn bodies(&self) -> &Bodies {
         &self.shared.bodies
+    }
+
+    /// What `/healthz` and `/readyz` have found last.
+    pub(crate) fn probes(&self) -> &Probes {
+        &self.shared.probes
     }
 
     /// What answers the requests to the dashboard.

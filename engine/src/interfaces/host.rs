@@ -6,6 +6,7 @@ mod log_record;
 mod metrics;
 mod placing;
 mod prepared_response;
+pub(crate) mod probes;
 pub(crate) mod response_budget;
 mod routes;
 

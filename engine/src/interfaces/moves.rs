@@ -39,7 +39,8 @@ pub(crate) async fn handle(
     now_ms: i64,
     request_id: &RequestId,
 ) -> Response<Bytes> {
-    let otherwise = "`sidetone export` and `sidetone import` on the machine of the service need no key.";
+    let otherwise = "`sidetone secrets` prints one. On the machine of a self-hosted service, `sidetone export` and \
+                     `sidetone import` need none.";
     match operator_key::check(api.services().config(), incoming.request.headers(), otherwise) {
         Ok(()) => answer(api, &incoming.request, request_id).await,
         Err(error) => api.refuse(error.into(), incoming, now_ms, request_id),

@@ -6,8 +6,8 @@
 //! Nothing is lost, and no blob is left behind: a transcript leaves the database in the batch that records the size and
 //! digest of its blob, and a call is marked (`mark`) before its blob is written, so whoever deletes the call knows of it.
 mod check;
-mod put_back;
 mod remove;
+mod unarchive;
 
 use serde::Serialize;
 use serde_json::json;
@@ -20,8 +20,8 @@ use crate::sql;
 use crate::storage::moves::lock::stays;
 use crate::storage::service_facts;
 
-pub(crate) use put_back::{COLUMNS, content, lost_in_words};
 pub(crate) use remove::{due, mark_for_removal};
+pub(crate) use unarchive::{COLUMNS, content, lost_in_words};
 
 /// The blob of a call's transcript.
 pub(crate) fn key(workspace_id: &WorkspaceId, call_id: &CallId) -> Result<BlobKey, BlobError> {

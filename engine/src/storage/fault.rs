@@ -54,6 +54,19 @@ impl Fault {
         with_incident(error_response(&error, request_id), incident)
     }
 
+    /// For the operator: the private detail if there is one; otherwise every problem that the error names.
+    pub fn told(self) -> String {
+        let (error, incident) = self.split();
+        let fields = error.details.as_ref().and_then(|details| details["fields"].as_array());
+        let problems: Vec<String> = fields
+            .into_iter()
+            .flatten()
+            .filter_map(|one| Some(format!("{}: {}", one["field"].as_str()?, one["message"].as_str()?)))
+            .collect();
+        let told = if problems.is_empty() { error.message.into_owned() } else { problems.join("; ") };
+        incident.unwrap_or(told)
+    }
+
     /// The public error, and the private detail for the log if there is one.
     pub fn split(self) -> (Error, Option<String>) {
         match self {

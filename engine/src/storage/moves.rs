@@ -54,7 +54,8 @@ pub use self::quiet::{Wait, What};
 
 /// For the operator.
 const TOO_MANY_MOVES: &str = "Four other workspaces move already, and no more can at once. Let one of those moves end, or cancel \
-    it: `sidetone workspace list` and the metric sidetone_moves show them.";
+    it. On a box, `sidetone workspace list` and the metric sidetone_moves show them; of a Worker, its database does \
+    (docs/deploying-at-the-edge.md).";
 const _: () = assert!(MOVES_AT_ONCE_MAX == 4);
 
 /// A row of `moves`.
@@ -66,7 +67,7 @@ pub struct Move {
     pub id: String,
     /// How far it is.
     pub state: State,
-    /// The schema that its rows are of, as [`SCHEMA`](crate::storage::moving::SCHEMA) names it.
+    /// The schema that its rows are of, as [`SCHEMA`](crate::storage::workspace_rows::SCHEMA) names it.
     pub schema: String,
     /// Of an export the key of its file, sealed with the server secret for its id; of an import the SHA-256 of that key, then
     /// itself, sealed in the same way.
@@ -195,7 +196,9 @@ impl Refusal {
             Self::NotUpgraded => {
                 "This service still upgrades the data of an earlier version, in the background. Try again in a few minutes."
             }
-            Self::Arriving => "This workspace arrives from another host, and is not complete.",
+            Self::Arriving => {
+                "This workspace arrives from another host, and is not complete. Go on with that import, or cancel it."
+            }
             Self::Canceled => {
                 "The move of this workspace is being canceled. Repeat that first, so that it comes to its end."
             }
@@ -205,7 +208,7 @@ impl Refusal {
                 "An import of this workspace was canceled here: nothing of it is on this host."
             }
             Self::NotFrozen => {
-                "This workspace is not frozen. Close it first, and wait until nothing is under way."
+                "This workspace is not frozen. Export it until that says that it is: `sidetone export --workspace … FILE`."
             }
             Self::NotReleased => {
                 "This workspace was not handed over to another host: what is here is all there is of it."

@@ -213,14 +213,6 @@ impl Services {
         Ok(new)
     }
 
-    /// Creates an API key for the workspace with this id, or with this name if only one has it.
-    pub async fn create_key(&self, workspace: &str) -> Result<String, Fault> {
-        let id = self.find_workspace(workspace).await?;
-        let (_, key, insert) = self.new_key(&id, "command line");
-        self.write([insert]).await?;
-        Ok(key)
-    }
-
     /// A warning when several workspaces compete for the operator's numbers.
     pub(crate) async fn ungranted_numbers_warning(&self) -> Result<Option<String>, Fault> {
         if !self.config().carriers.has_ungranted_numbers() {

@@ -81,9 +81,9 @@ pub struct Extras<'a> {
 }
 
 impl Api {
-    /// For the service with this URL.
-    pub fn new(url: &str, key: &str) -> Result<Self, Failure> {
-        Ok(Self { client: ServiceClient::new("--url", url, key).map_err(Failure)? })
+    /// For the service with this URL, which `option` has given.
+    pub fn new(option: &str, url: &str, key: &str) -> Result<Self, Failure> {
+        Ok(Self { client: ServiceClient::new(option, url, key).map_err(Failure)? })
     }
 
     /// The service's URL as people are told it.
@@ -247,7 +247,8 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_repeats_a_part_is_left() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let api = Api::new(&format!("http://{}", listener.local_addr().unwrap()), "the-key").unwrap();
+        let api =
+            Api::new("--url", &format!("http://{}", listener.local_addr().unwrap()), "the-key").unwrap();
         let serve = async {
             for _ in 0..2 {
                 let (mut stream, _) = listener.accept().await.unwrap();

@@ -15,7 +15,7 @@ use super::lock::Lock;
 use super::plan::{Deletion, Plan, Step, plan};
 use super::show::{self, Paint};
 use super::workspace::{Ids, REQUESTS_AT_ONCE, Row, Stems, Workspace};
-use super::{CONFLICT, DONE, FAILED, Wishes, say};
+use super::{DONE, FAILED, FINDINGS, Wishes, say};
 use crate::service_client::Patience;
 use crate::text::clean;
 
@@ -81,7 +81,7 @@ pub async fn apply(api: &Api, folder: &Folder, wishes: Wishes, yes: bool) -> Res
     ))?;
     Ok(match tally {
         Tally { failed: 1.., .. } => FAILED,
-        Tally { conflicts: 1.., .. } => CONFLICT,
+        Tally { conflicts: 1.., .. } => FINDINGS,
         _ => DONE,
     })
 }

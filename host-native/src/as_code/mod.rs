@@ -23,7 +23,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use reqwest::Url;
 
 use self::api::Api;
 use self::failure::Failure;
@@ -34,8 +33,9 @@ use crate::text::clean;
 
 /// All is well, and nothing differs.
 const DONE: u8 = 0;
-/// `diff`: something differs. `apply` and `pull`: somebody else changed something, which stays. `test`: something failed.
-const CONFLICT: u8 = 1;
+/// The work was done, and found something. `diff`: something differs. `apply` and `pull`: somebody else changed something, which
+/// stays. `test`: a run failed.
+const FINDINGS: u8 = 1;
 /// The command could not do its work.
 const FAILED: u8 = 2;
 
@@ -108,23 +108,14 @@ pub struct Wishes {
 }
 
 impl Target {
-    fn url(&self) -> Result<String, Failure> {
-        let (name, url) = match &self.url {
+    fn api(&self) -> Result<Api, Failure> {
+        let (option, url) = match &self.url {
             // A blank variable is an unset one, but who gives a blank option means another server than the default.
             Some(given) => ("--url", settings::filled(given).ok_or_else(no_url)?),
             None => {
                 ("SIDETONE_URL", settings::text("SIDETONE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned()))
             }
         };
-        match has_user(&url) {
-            true => Err(Failure(format!(
-                "{name} must not have a user name or password in it: leave them out, and set SIDETONE_API_KEY"
-            ))),
-            false => Ok(url),
-        }
-    }
-
-    fn api(&self, url: &str) -> Result<Api, Failure> {
         let key = match &self.key {
             Some(given) => settings::filled(given),
             None => settings::text("SIDETONE_API_KEY"),
@@ -132,23 +123,12 @@ impl Target {
         let key = key.ok_or_else(|| {
             Failure::new("an API key of the workspace is missing: set SIDETONE_API_KEY, or give --key")
         })?;
-        Api::new(url, &key)
+        Api::new(option, &url, &key)
     }
 }
 
 fn no_url() -> Failure {
     Failure(format!("--url is empty: give a URL such as {DEFAULT_URL}, or leave --url out"))
-}
-
-/// Whether a URL has a user name or a password. They would be sent in place of the API key, and be shown in errors.
-fn has_user(url: &str) -> bool {
-    match Url::parse(url) {
-        Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {
-            !parsed.username().is_empty() || parsed.password().is_some()
-        }
-        // It is refused for another reason, and shown then.
-        _ => url.contains('@'),
-    }
 }
 
 /// Runs a command and returns the exit code of the process.
@@ -174,7 +154,7 @@ fn work(command: &Command) -> Result<u8, Failure> {
         return test::run(options);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let api = target.api(&target.url()?)?;
+    let api = target.api()?;
     match command {
         Command::Pull { wishes, .. } => runtime.block_on(pull::pull(&api, &target.folder, *wishes)),
         Command::Apply { wishes, yes, .. } => {
@@ -190,7 +170,7 @@ fn work(command: &Command) -> Result<u8, Failure> {
             say(&show::heading(&plan, api.place(), paint))?;
             say(&show::plan(&plan, false, paint))?;
             say(&format!("{}\n", show::summary(&plan, false)))?;
-            Ok(if plan.is_empty() { DONE } else { CONFLICT })
+            Ok(if plan.is_empty() { DONE } else { FINDINGS })
         }
     }
 }
@@ -244,19 +224,4 @@ fn write_file(path: &Path, text: &str) -> Result<bool, Failure> {
     drop(file);
     fs::rename(&new, path).map_err(failed)?;
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_with_a_user_is_found_though_it_is_no_url() {
-        for url in ["http://user:pw@host", "https://user@host/x", "user:pw@host", "http://user:p/w@host:x"] {
-            assert!(has_user(url), "{url}");
-        }
-        for url in ["http://127.0.0.1:8787", "https://voice.example.com/@x", "voice.example.com"] {
-            assert!(!has_user(url), "{url}");
-        }
-    }
 }

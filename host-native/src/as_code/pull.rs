@@ -16,7 +16,7 @@ use super::lock::{self, Lock, Seen};
 use super::matching::{Matched, matched};
 use super::show::{self, Paint};
 use super::workspace::{self, Row, Workspace};
-use super::{CONFLICT, DONE, Wishes, say, toml, write_file};
+use super::{DONE, FINDINGS, Wishes, say, toml, write_file};
 use crate::data;
 use crate::text::clean;
 
@@ -150,7 +150,7 @@ pub async fn pull(api: &Api, path: &Path, wishes: Wishes) -> Result<u8, Failure>
         "{} written, {} deleted, {} the same, {} in conflict.\n",
         tally.written, tally.deleted, tally.same, tally.conflicts
     ))?;
-    Ok(if tally.conflicts > 0 { CONFLICT } else { DONE })
+    Ok(if tally.conflicts > 0 { FINDINGS } else { DONE })
 }
 
 /// Gives files to what has none: to what is new, and with `force` to what was deleted here.

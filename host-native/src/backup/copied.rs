@@ -88,7 +88,7 @@ impl Copied {
     pub(super) fn takes_secret(&self, data: &DataFolder, setting: Option<&str>) -> Result<bool, Failure> {
         let file = data.path().join(SECRET);
         match fs::read_to_string(&file) {
-            Ok(secret) if self.is_of(&secret) => Ok(true),
+            Ok(secret) if self.is_of(secret.trim()) => Ok(true),
             Ok(_) if setting.is_some_and(|secret| self.is_of(secret)) => Ok(false),
             Ok(_) => Err(format!(
                 "{} is not the server secret that the database was used with, and a backup with it could not be used; put that one \
@@ -103,12 +103,12 @@ impl Copied {
 
     /// Whether the database was used with the secret in this file.
     pub(super) fn is_secret(&self, file: &Path) -> bool {
-        fs::read_to_string(file).is_ok_and(|secret| self.is_of(&secret))
+        fs::read_to_string(file).is_ok_and(|secret| self.is_of(secret.trim()))
     }
 
     /// Whether the database was used with this secret.
     pub(super) fn is_of(&self, secret: &str) -> bool {
-        self.fingerprint.as_ref().is_none_or(|known| secret_fingerprint(secret.trim()) == *known)
+        self.fingerprint.as_ref().is_none_or(|known| secret_fingerprint(secret) == *known)
     }
 
     /// Whether a file of this size, which an earlier backup has, is whole, and that of the data folder is not. Files of recordings

@@ -39,8 +39,8 @@ pub enum UnnamedFiles {
 /// `sidetone check`
 pub fn check(place: &Place, unnamed: UnnamedFiles, runtime: &Runtime) -> Result<(), Failure> {
     if place.is_earlier()? {
-        return Err("the database is of an earlier version, and a check changes nothing; the service upgrades it at its \
-                    start"
+        return Err("the database is of an earlier version, and a check changes nothing: run `sidetone check` of the version \
+                    that it is of, or start the service, which upgrades it, and check again"
             .into());
     }
     if unnamed != UnnamedFiles::Report {

@@ -10,8 +10,8 @@ use tokio::runtime::Runtime;
 use super::place::Place;
 use super::print_line;
 use crate::moving::database::{self, Moving};
-use crate::moving::desk::{Desk, Folder, Remote};
 use crate::moving::export::{self, Export, Release};
+use crate::moving::host::{Folder, MoveHost, Remote};
 use crate::moving::import::{self, Canceled, Import};
 use crate::moving::{Say, Stop};
 use crate::settings;
@@ -155,9 +155,9 @@ pub fn run_move(options: &MoveOptions, runtime: &Runtime) -> u8 {
         pause: PAUSE,
     };
     ended(runtime.block_on(async {
-        let desk = remote(options.url.as_deref())?
+        let host = remote(options.url.as_deref())?
             .ok_or_else(|| Stop::Failed("name the Worker: --url, or SIDETONE_URL".to_owned()))?;
-        database::to_database(&desk, &wish, &mut say).await
+        database::to_database(&host, &wish, &mut say).await
     }))
 }
 
@@ -189,19 +189,19 @@ fn ended(done: Result<String, Stop>) -> u8 {
 }
 
 async fn run_export(options: &ExportOptions, say: Say<'_>) -> Result<String, Stop> {
-    let desk = desk(options.url.as_deref())?;
-    let desk = desk.as_ref();
+    let host = host(options.url.as_deref())?;
+    let host = host.as_ref();
     let workspace = options.workspace.as_str();
     if options.cancel {
-        return export::cancel(desk, workspace).await;
+        return export::cancel(host, workspace).await;
     }
     if options.erase {
-        return export::erase(desk, workspace, options.yes, say).await;
+        return export::erase(host, workspace, options.yes, say).await;
     }
     if let (Some(import_id), Some(export_id), Some(to)) = (&options.release, &options.export_id, &options.to)
     {
         let release = Release { export_id, import_id, to, instead_of: options.instead_of.as_deref() };
-        let code = export::release(desk, workspace, &release).await?;
+        let code = export::release(host, workspace, &release).await?;
         say(&format!(
             "{workspace} is handed over to {import_id} at {to}. It runs nowhere until that is opened with this code:"
         ));
@@ -217,21 +217,21 @@ async fn run_export(options: &ExportOptions, say: Say<'_>) -> Result<String, Sto
         wait: Duration::from_secs(60 * u64::from(options.wait)),
         pause: PAUSE,
     };
-    export::export(desk, &wish, say).await
+    export::export(host, &wish, say).await
 }
 
 async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Stop> {
-    let desk = desk(options.url.as_deref())?;
-    let desk = desk.as_ref();
+    let host = host(options.url.as_deref())?;
+    let host = host.as_ref();
     let admin = options.admin.as_deref();
     if let Some(workspace) = &options.workspace {
-        return import::cancel(desk, Canceled::Of(workspace), say).await;
+        return import::cancel(host, Canceled::Of(workspace), say).await;
     }
     let Some(file) = &options.file else {
         return Err(Stop::Failed("name the file".to_owned()));
     };
     if options.cancel {
-        return import::cancel(desk, Canceled::OfFile(file), say).await;
+        return import::cancel(host, Canceled::OfFile(file), say).await;
     }
     if options.url.is_none()
         && settings::text("SIDETONE_URL").is_none()
@@ -240,30 +240,29 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
         say(&format!(
             "warning: SIDETONE_BASE_URL is not set, as it is for the service: clients of the workspace would be told {}, and links \
              would begin with that",
-            desk.place()
+            host.place()
         ));
     }
     if options.code {
-        return import::open_with(desk, file, &code()?, admin).await;
+        return import::open_with(host, file, &code()?, admin).await;
     }
     let from = match &options.from {
         Some(url) => Some(with_key("--from", url, FROM_OPERATOR_KEY)?),
         None => None,
     };
-    let from = from.as_ref().map(|from| from as &dyn Desk);
-    import::import(desk, &Import { file, from, admin }, say).await
+    let from = from.as_ref().map(|from| from as &dyn MoveHost);
+    import::import(host, &Import { file, from, admin }, say).await
 }
 
 /// The host with the URL that a command names, or the environment.
 fn remote(url: Option<&str>) -> Result<Option<Remote>, Stop> {
-    match url.map(str::to_owned).or_else(|| settings::text("SIDETONE_URL")) {
-        Some(url) => with_key("--url", &url, OPERATOR_KEY).map(Some),
-        None => Ok(None),
-    }
+    let given = url.map(|url| ("--url", url.to_owned()));
+    let given = given.or_else(|| settings::text("SIDETONE_URL").map(|url| ("SIDETONE_URL", url)));
+    given.map(|(option, url)| with_key(option, &url, OPERATOR_KEY)).transpose()
 }
 
 /// The host that a command asks.
-fn desk(url: Option<&str>) -> Result<Box<dyn Desk>, Stop> {
+fn host(url: Option<&str>) -> Result<Box<dyn MoveHost>, Stop> {
     match remote(url)? {
         Some(remote) => Ok(Box::new(remote)),
         None => {
@@ -279,10 +278,16 @@ fn failed(failure: super::Failure) -> Stop {
 
 /// A host with its key, which no option has, since other people of this machine can read command lines.
 fn with_key(option: &str, url: &str, key_name: &'static str) -> Result<Remote, Stop> {
-    let key = settings::text(key_name).ok_or_else(|| {
-        Stop::Failed(format!("{key_name} is not set: this command needs the operator's key of {url} there"))
-    })?;
-    Remote::new(option, url, key_name, &key)
+    let key = settings::text(key_name);
+    // The URL is checked before an error shows it.
+    let remote = Remote::new(option, url, key_name, key.as_deref().unwrap_or_default())?;
+    match key {
+        Some(_) => Ok(remote),
+        None => Err(Stop::Failed(format!(
+            "{key_name} is not set: this command needs the operator's key of {} there",
+            remote.place()
+        ))),
+    }
 }
 
 /// The code, from the environment or the first line of standard input.

@@ -26,8 +26,9 @@ pub fn run(command: Option<Command>, runtime: &Runtime) -> Result<(), Failure> {
     let engine = place.engine_alone()?;
     runtime.block_on(engine.accept_secret()).map_err(failure)?;
     Ok(print_line(
-        "The database now belongs to the current server secret. Tools and webhooks have new signing secrets: read \
-         them with POST /tools/{id}/rotate-secret and POST /webhooks/{id}/rotate-secret.",
+        "The database now belongs to the current server secret. Tools and webhooks have new signing secrets, which nobody \
+         has seen: POST /tools/{id}/rotate-secret and POST /webhooks/{id}/rotate-secret each make another one and show it \
+         once, for the receiver.",
     )?)
 }
 

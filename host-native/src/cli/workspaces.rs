@@ -177,7 +177,7 @@ fn move_of(workspace: &ListedWorkspace) -> String {
         (None, _) => String::new(),
         (Some(State::Released | State::Erasing | State::Gone), Some(url)) => format!("  moved to {url}"),
         // Its import was canceled.
-        (Some(State::Gone), None) => "  empty (its import was dropped)".to_owned(),
+        (Some(State::Gone), None) => "  empty (its import was canceled)".to_owned(),
         (Some(state), _) => format!("  moving ({})", state.as_str()),
     }
 }

@@ -8,6 +8,7 @@ use sidetone_engine::engine::Engine;
 use sidetone_engine::ports::{
     Egress, Homes, Http, HttpError, HttpReply, HttpRequest, NoWebSockets, Party, PartyKind, Ports,
 };
+use sidetone_engine::storage::fault::Fault;
 
 use super::clock::Dates;
 use super::{ANSWER_MS, Finding};
@@ -53,7 +54,7 @@ impl<'a> Asker<'a> {
             metrics: None,
             traces: None,
         };
-        let engine = Engine::new(config.clone(), ports).map_err(|fault| format!("{fault:?}"))?;
+        let engine = Engine::new(config.clone(), ports).map_err(Fault::told)?;
         Ok(Self { config, engine, http, dates })
     }
 

@@ -4,6 +4,7 @@ use sidetone_engine::config::Config;
 use super::{Finding, State};
 use crate::server::tls::Tls;
 use crate::settings::{HOST_SETTINGS, Settings, TlsFiles, variable};
+use crate::text::counted;
 
 /// What all names begin with.
 const PREFIX: &str = "SIDETONE_";
@@ -34,7 +35,10 @@ fn examine_these(
             found.extend(unknown.map(|name| Finding::warning("settings", misspelled(name))));
             found.extend(config.dangers().into_iter().map(|danger| Finding::warning("settings", danger)));
             if found.is_empty() {
-                found.push(Finding::good("settings", format!("{} are set, and all are known", names.len())));
+                found.push(Finding::good(
+                    "settings",
+                    format!("{}, all known", counted(names.len() as u64, "setting")),
+                ));
             }
         }
         Err(error) => found.push(Finding::problem("settings", error.to_string())),

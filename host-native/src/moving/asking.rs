@@ -6,7 +6,7 @@ use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::config::OPERATOR_KEY;
 
 use super::Stop;
-use super::desk::Desk;
+use super::host::MoveHost;
 use crate::service_client;
 
 /// What gives another URL of a host.
@@ -89,40 +89,44 @@ impl From<Refusal> for Stop {
 
 /// Asks with a body of JSON, or none. The answer is JSON, or null without a body.
 pub(super) async fn ask(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     method: Method,
     path: &str,
     body: Option<&Value>,
 ) -> Result<Result<Value, Refusal>, Stop> {
     let body = body.map(|body| (Bytes::from(body.to_string()), "application/json"));
-    as_json(desk, send(desk, method, path, body).await?)
+    as_json(host, send(host, method, path, body).await?)
 }
 
 /// Sends bytes.
-pub(super) async fn put(desk: &dyn Desk, path: &str, bytes: Bytes) -> Result<Result<Value, Refusal>, Stop> {
-    as_json(desk, send(desk, Method::PUT, path, Some((bytes, "application/octet-stream"))).await?)
+pub(super) async fn put(
+    host: &dyn MoveHost,
+    path: &str,
+    bytes: Bytes,
+) -> Result<Result<Value, Refusal>, Stop> {
+    as_json(host, send(host, Method::PUT, path, Some((bytes, "application/octet-stream"))).await?)
 }
 
 /// Gets bytes.
-pub(super) async fn get(desk: &dyn Desk, path: &str) -> Result<Result<Bytes, Refusal>, Stop> {
-    Ok(send(desk, Method::GET, path, None).await?.map(Response::into_body))
+pub(super) async fn get(host: &dyn MoveHost, path: &str) -> Result<Result<Bytes, Refusal>, Stop> {
+    Ok(send(host, Method::GET, path, None).await?.map(Response::into_body))
 }
 
 fn as_json(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     answer: Result<Response<Bytes>, Refusal>,
 ) -> Result<Result<Value, Refusal>, Stop> {
     Ok(match answer {
         Ok(response) if response.body().is_empty() => Ok(Value::Null),
         Ok(response) => {
-            Ok(serde_json::from_slice(response.body()).map_err(|_| Refusal::of(desk.place(), &response))?)
+            Ok(serde_json::from_slice(response.body()).map_err(|_| Refusal::of(host.place(), &response))?)
         }
         Err(refusal) => Err(refusal),
     })
 }
 
 async fn send(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     method: Method,
     path: &str,
     body: Option<(Bytes, &'static str)>,
@@ -133,16 +137,16 @@ async fn send(
     }
     let request = request.body(body.map(|(bytes, _)| bytes).unwrap_or_default());
     // A path has what a host has said, such as the place after which a part follows.
-    let response = desk.ask(request.map_err(|_| strange(desk))?).await?;
+    let response = host.ask(request.map_err(|_| strange(host))?).await?;
     Ok(match response.status().is_success() {
         true => Ok(response),
-        false => Err(Refusal::of(desk.place(), &response)),
+        false => Err(Refusal::of(host.place(), &response)),
     })
 }
 
 /// An answer that no host gives.
-pub(super) fn strange(desk: &dyn Desk) -> Stop {
-    Stop::failed(format!("{}: the server did not answer as Sidetone does", desk.place()))
+pub(super) fn strange(host: &dyn MoveHost) -> Stop {
+    Stop::failed(format!("{}: the server did not answer as Sidetone does", host.place()))
 }
 
 /// A text of an answer; empty if it has none.
@@ -158,16 +162,16 @@ pub(super) struct Found {
 }
 
 /// The workspace with this id or name.
-pub(super) async fn find(desk: &dyn Desk, named: &str) -> Result<Found, Stop> {
+pub(super) async fn find(host: &dyn MoveHost, named: &str) -> Result<Found, Stop> {
     let path = format!("/operator/workspaces?named={}", encoded(named));
-    let response = send(desk, Method::GET, &path, None).await??;
+    let response = send(host, Method::GET, &path, None).await??;
     let answer: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let id = WorkspaceId::from_stored(text(&answer, "id"));
     // It stands in the paths of the next requests.
     match id.to_bytes() {
         Some(_) => Ok(Found { id, name: text(&answer, "name").to_owned() }),
         // No other request has looked yet whether it is a service of Sidetone.
-        None => Err(Refusal::of(desk.place(), &response).into()),
+        None => Err(Refusal::of(host.place(), &response).into()),
     }
 }
 
@@ -196,7 +200,7 @@ mod tests {
     /// Some other web server: the status, type and text of its answers.
     struct Web(u16, &'static str, &'static str);
 
-    impl Desk for Web {
+    impl MoveHost for Web {
         fn ask(&self, _: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
             let Self(status, kind, text) = *self;
             let response = Response::builder().status(status).header(header::CONTENT_TYPE, kind);

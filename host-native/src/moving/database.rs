@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use sidetone_engine::storage::moves::requests;
 
 use super::asking::{Found, ask, find, strange, text};
-use super::desk::Desk;
 use super::export::TOLD_EVERY;
+use super::host::MoveHost;
 use super::{Say, Stop, told};
 use crate::text::counted;
 
@@ -27,15 +27,15 @@ pub struct Moving<'a> {
 }
 
 /// Asks for one step after the other until the workspace is in one database.
-pub async fn to_database(desk: &dyn Desk, wish: &Moving<'_>, say: Say<'_>) -> Result<String, Stop> {
-    let found = find(desk, wish.workspace).await?;
+pub async fn to_database(host: &dyn MoveHost, wish: &Moving<'_>, say: Say<'_>) -> Result<String, Stop> {
+    let found = find(host, wish.workspace).await?;
     let mut has_begun = false;
-    let done = steps(desk, wish, &found, &mut has_begun, say).await;
+    let done = steps(host, wish, &found, &mut has_begun, say).await;
     let Found { id, name } = found;
     done.map_err(|stop| match has_begun {
         true => stop.and(&format!(
             "\n{name} may be closed or frozen: run this again, or `sidetone workspace move {id} --cancel{}`.",
-            desk.option()
+            host.option()
         )),
         false => stop,
     })
@@ -43,7 +43,7 @@ pub async fn to_database(desk: &dyn Desk, wish: &Moving<'_>, say: Say<'_>) -> Re
 
 /// The same of this workspace. Whether the service has made a step.
 async fn steps(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     wish: &Moving<'_>,
     Found { id, name }: &Found,
     has_begun: &mut bool,
@@ -58,12 +58,12 @@ async fn steps(
     let begun_at = Instant::now();
     let (mut said_at, mut said) = (Instant::now(), String::new());
     loop {
-        let answer = ask(desk, method.clone(), &path, body.as_ref()).await??;
+        let answer = ask(host, method.clone(), &path, body.as_ref()).await??;
         *has_begun = true;
         let state = text(&answer, "state");
         let line = match state {
             "at" => {
-                return Ok(format!("{name} ({id}) is in {} at {}", text(&answer, "database"), desk.place()));
+                return Ok(format!("{name} ({id}) is in {} at {}", text(&answer, "database"), host.place()));
             }
             "closing" if answer["waiting_for"].is_null() => {
                 format!("no call and no run begins in {name} any more")
@@ -76,7 +76,7 @@ async fn steps(
                 format!("waiting for {waits} …")
             }
             "copying" | "comparing" | "settling" => progress(state, name, &answer),
-            _ => return Err(strange(desk)),
+            _ => return Err(strange(host)),
         };
         // How many rows there are changes with each step.
         let what = if state == "closing" { line.clone() } else { state.to_owned() };

@@ -9,8 +9,8 @@ use sidetone_engine::storage::moves::part::Head;
 use sidetone_engine::storage::moves::requests::{Closing, Releasing};
 
 use super::asking::{Found, ask, encoded, find, get, strange, text};
-use super::desk::Desk;
 use super::file::{Begun, Place, Reader, Resumed, Totals, check_target, checked, head_of};
+use super::host::MoveHost;
 use super::{Say, Stop, told};
 use crate::text::{counted, size};
 
@@ -33,16 +33,16 @@ pub struct Export<'a> {
 pub(super) const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Closes and freezes the workspace, and writes the file. Returns what to tell at last.
-pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<String, Stop> {
+pub async fn export(host: &dyn MoveHost, wish: &Export<'_>, say: Say<'_>) -> Result<String, Stop> {
     check_target(wish.file)?;
-    let found = find(desk, wish.workspace).await?;
+    let found = find(host, wish.workspace).await?;
     let id = &found.id;
     if wish.file.try_exists().map_err(|error| Stop::of_file(wish.file, &error))? {
-        return exported_before(desk, id, wish.file).await;
+        return exported_before(host, id, wish.file).await;
     }
     // Before anything changes there, it is sure that the file can be written.
     let begun = Begun::at(wish.file)?;
-    let (head, owner) = match frozen(desk, &found, wish, say).await {
+    let (head, owner) = match frozen(host, &found, wish, say).await {
         Ok(frozen) => frozen,
         Err(stop) => {
             begun.remove_if_empty();
@@ -62,7 +62,7 @@ pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<
             Place::After(place) => format!("{}/parts?after={}", path_of(id), encoded(place)),
             Place::End => break,
         };
-        let part = get(desk, &path).await??;
+        let part = get(host, &path).await??;
         writer.add(&part)?;
         if told_at.elapsed() >= TOLD_EVERY {
             told_at = Instant::now();
@@ -70,7 +70,7 @@ pub async fn export(desk: &dyn Desk, wish: &Export<'_>, say: Say<'_>) -> Result<
         }
     }
     let totals = writer.finish()?;
-    Ok(exported(desk, wish.file, &head, &totals, owner))
+    Ok(exported(host, wish.file, &head, &totals, owner))
 }
 
 /// Where an exported workspace belongs to.
@@ -99,7 +99,7 @@ fn path_of(id: &WorkspaceId) -> String {
 
 /// Asks until the workspace is frozen.
 async fn frozen(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     found: &Found,
     wish: &Export<'_>,
     say: Say<'_>,
@@ -109,11 +109,11 @@ async fn frozen(
     let begun_at = Instant::now();
     let mut waited_for: Option<String> = None;
     loop {
-        let answer = match ask(desk, Method::POST, &path_of(id), Some(&body)).await? {
+        let answer = match ask(host, Method::POST, &path_of(id), Some(&body)).await? {
             Ok(answer) => answer,
             // Its file may have to be made again for the host that it was handed over to.
             Err(refusal) if refusal.reason == "moved" => {
-                let answer = ask(desk, Method::GET, &path_of(id), None).await??;
+                let answer = ask(host, Method::GET, &path_of(id), None).await??;
                 if Owner::of(text(&answer, "state")).is_none() {
                     return Err(Stop::from(refusal).and(&where_it_is(&answer)));
                 }
@@ -124,7 +124,7 @@ async fn frozen(
         let state = text(&answer, "state");
         if let Some(owner) = Owner::of(state) {
             let head = Head::from_line(&answer["head"].to_string()).and_then(checked);
-            let head = head.map_err(|_| strange(desk))?;
+            let head = head.map_err(|_| strange(host))?;
             say(&match owner {
                 Owner::Source => {
                     format!(
@@ -139,11 +139,11 @@ async fn frozen(
             return Ok((head, owner));
         }
         if state != "closing" {
-            return Err(strange(desk));
+            return Err(strange(host));
         }
         let waits = told::waiting(&answer["waiting_for"]);
         if waited_for.is_none() {
-            say(&format!("At {}: no call and no run begins in {name} ({id}) any more", desk.place()));
+            say(&format!("At {}: no call and no run begins in {name} ({id}) any more", host.place()));
         }
         if waited_for.as_ref() != Some(&waits) {
             say(&format!("waiting for {waits} …"));
@@ -152,7 +152,7 @@ async fn frozen(
             return Err(Stop::Waits(format!(
                 "{name} is not frozen yet: it waits for {waits}. Nothing new begins in it until this command is run again and \
                  comes to its end, or it is canceled: {}",
-                cancel_command(desk, id)
+                cancel_command(host, id)
             )));
         }
         waited_for = Some(waits);
@@ -161,27 +161,27 @@ async fn frozen(
 }
 
 /// The file is there. It is what was asked for if it is of the export that the workspace is frozen for.
-async fn exported_before(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<String, Stop> {
+async fn exported_before(host: &dyn MoveHost, id: &WorkspaceId, file: &Path) -> Result<String, Stop> {
     let other = || Stop::failed(format!("{} exists; choose another file", file.display()));
     let head = head_of(file).map_err(|_| other())?;
     if head.workspace_id != *id {
         return Err(other());
     }
-    let now = ask(desk, Method::GET, &path_of(id), None).await?.map_err(|_| other())?;
+    let now = ask(host, Method::GET, &path_of(id), None).await?.map_err(|_| other())?;
     match Owner::of(text(&now, "state")) {
         Some(owner) if text(&now, "export_id") == head.export_id => {
-            Ok(exported(desk, file, &head, Reader::open(file)?.totals(), owner))
+            Ok(exported(host, file, &head, Reader::open(file)?.totals(), owner))
         }
         _ => Err(other()),
     }
 }
 
-fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: Owner) -> String {
+fn exported(host: &dyn MoveHost, file: &Path, head: &Head, totals: &Totals, owner: Owner) -> String {
     let name = &head.name;
     let bytes = std::fs::metadata(file).map(|file| format!(" ({})", size(file.len())));
     let (file, bytes) = (file.display(), bytes.unwrap_or_default());
     let whose = match owner {
-        Owner::Source => format!("{name} still belongs to {}.", desk.place()),
+        Owner::Source => format!("{name} still belongs to {}.", host.place()),
         Owner::Other => format!("{name} was handed over already."),
     };
     let mut text = format!("{file}{bytes}: {}. {whose}\n", told::contents(totals));
@@ -194,28 +194,28 @@ fn exported(desk: &dyn Desk, file: &Path, head: &Head, totals: &Totals, owner: O
     text.push_str(&format!("export:   {}\n", head.export_id));
     text.push_str(&format!("next:     sidetone import {file} --url https://THE-OTHER-HOST"));
     if owner == Owner::Source {
-        text.push_str(&format!("\ncancel:   {}", cancel_command(desk, &head.workspace_id)));
+        text.push_str(&format!("\ncancel:   {}", cancel_command(host, &head.workspace_id)));
     }
     text
 }
 
-fn cancel_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
-    format!("sidetone export --workspace {id} --cancel{}", desk.option())
+fn cancel_command(host: &dyn MoveHost, id: &WorkspaceId) -> String {
+    format!("sidetone export --workspace {id} --cancel{}", host.option())
 }
 
 /// Gives up: the workspace runs here again.
-pub async fn cancel(desk: &dyn Desk, workspace: &str) -> Result<String, Stop> {
-    let Found { id, name } = find(desk, workspace).await?;
-    if let Err(refusal) = ask(desk, Method::DELETE, &path_of(&id), None).await? {
+pub async fn cancel(host: &dyn MoveHost, workspace: &str) -> Result<String, Stop> {
+    let Found { id, name } = find(host, workspace).await?;
+    if let Err(refusal) = ask(host, Method::DELETE, &path_of(&id), None).await? {
         let more = match refusal.reason == "moved" {
-            true => where_it_is(&export_of(desk, &id).await?.unwrap_or_default()),
+            true => where_it_is(&export_of(host, &id).await?.unwrap_or_default()),
             false => String::new(),
         };
         return Err(Stop::from(refusal).and(&more));
     }
     Ok(format!(
         "{name} runs at {}. A file of it that was made until now opens nowhere any more.",
-        desk.place()
+        host.place()
     ))
 }
 
@@ -233,13 +233,17 @@ pub struct Release<'a> {
 }
 
 /// Hands the workspace over, for good. Returns the code that opens the import.
-pub async fn release(desk: &dyn Desk, workspace: &str, to: &Release<'_>) -> Result<String, Stop> {
-    let found = find(desk, workspace).await?;
-    released(desk, &found.id, to).await
+pub async fn release(host: &dyn MoveHost, workspace: &str, to: &Release<'_>) -> Result<String, Stop> {
+    let found = find(host, workspace).await?;
+    released(host, &found.id, to).await
 }
 
 /// The same with the workspace's id.
-pub(super) async fn released(desk: &dyn Desk, id: &WorkspaceId, to: &Release<'_>) -> Result<String, Stop> {
+pub(super) async fn released(
+    host: &dyn MoveHost,
+    id: &WorkspaceId,
+    to: &Release<'_>,
+) -> Result<String, Stop> {
     let body = Releasing {
         export_id: to.export_id.to_owned(),
         import_id: to.import_id.to_owned(),
@@ -247,10 +251,10 @@ pub(super) async fn released(desk: &dyn Desk, id: &WorkspaceId, to: &Release<'_>
         instead_of: to.instead_of.map(str::to_owned),
     };
     let path = format!("{}/release", path_of(id));
-    let answer = match ask(desk, Method::POST, &path, Some(&json!(body))).await? {
+    let answer = match ask(host, Method::POST, &path, Some(&json!(body))).await? {
         Ok(answer) => answer,
         Err(refusal) if refusal.reason == "released_elsewhere" => {
-            let now = export_of(desk, id).await?.unwrap_or_default();
+            let now = export_of(host, id).await?.unwrap_or_default();
             let instead = format!(
                 " If that is lost for good, and never runs again, add to this command: --instead-of {}",
                 text(&now, "import_id")
@@ -260,7 +264,7 @@ pub(super) async fn released(desk: &dyn Desk, id: &WorkspaceId, to: &Release<'_>
         Err(refusal) => return Err(refusal.into()),
     };
     match text(&answer, "code") {
-        "" => Err(strange(desk)),
+        "" => Err(strange(host)),
         code => Ok(code.to_owned()),
     }
 }
@@ -274,8 +278,8 @@ fn where_it_is(export: &Value) -> String {
 }
 
 /// The import that a workspace was handed over to, where that is, and when it was, if something of it is left here.
-async fn given(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<String>, Stop> {
-    let Some(now) = export_of(desk, id).await? else { return Ok(None) };
+async fn given(host: &dyn MoveHost, id: &WorkspaceId) -> Result<Option<String>, Stop> {
+    let Some(now) = export_of(host, id).await? else { return Ok(None) };
     if !["released", "erasing"].contains(&text(&now, "state")) {
         return Ok(None);
     }
@@ -288,8 +292,8 @@ async fn given(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<String>, Stop
 }
 
 /// How far the export of a workspace is; `None`: it does not move.
-pub(super) async fn export_of(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Value>, Stop> {
-    match ask(desk, Method::GET, &path_of(id), None).await? {
+pub(super) async fn export_of(host: &dyn MoveHost, id: &WorkspaceId) -> Result<Option<Value>, Stop> {
+    match ask(host, Method::GET, &path_of(id), None).await? {
         Ok(answer) => Ok(Some(answer)),
         Err(refusal) if refusal.is_of_nothing() => Ok(None),
         Err(refusal) => Err(refusal.into()),
@@ -298,24 +302,29 @@ pub(super) async fn export_of(desk: &dyn Desk, id: &WorkspaceId) -> Result<Optio
 
 /// Removes what has moved, step by step, if whoever typed the command is sure of it: this host cannot know whether the workspace
 /// runs at the other one.
-pub async fn erase(desk: &dyn Desk, workspace: &str, is_sure: bool, say: Say<'_>) -> Result<String, Stop> {
-    let Found { id, name } = find(desk, workspace).await?;
-    if !is_sure && let Some(given) = given(desk, &id).await? {
+pub async fn erase(
+    host: &dyn MoveHost,
+    workspace: &str,
+    is_sure: bool,
+    say: Say<'_>,
+) -> Result<String, Stop> {
+    let Found { id, name } = find(host, workspace).await?;
+    if !is_sure && let Some(given) = given(host, &id).await? {
         return Err(Stop::Waits(format!(
             "{name} was handed over to {given}. What {} still has of it would be erased for good: make sure first that it runs \
              there, with all that it had. Then: sidetone export --workspace {id} --erase --yes{}",
-            desk.place(),
-            desk.option()
+            host.place(),
+            host.option()
         )));
     }
     let path = format!("{}/erase", path_of(&id));
     let mut told_at = Instant::now();
     loop {
-        let answer = ask(desk, Method::POST, &path, None).await??;
+        let answer = ask(host, Method::POST, &path, None).await??;
         match text(&answer, "state") {
             "gone" => break,
             "erasing" => {}
-            _ => return Err(strange(desk)),
+            _ => return Err(strange(host)),
         }
         if told_at.elapsed() >= TOLD_EVERY {
             told_at = Instant::now();
@@ -325,6 +334,6 @@ pub async fn erase(desk: &dyn Desk, workspace: &str, is_sure: bool, say: Say<'_>
     }
     Ok(format!(
         "The rows and files of {name} are erased at {}. Whoever sends one of its keys there is told where it is now.",
-        desk.place()
+        host.place()
     ))
 }

@@ -9,9 +9,9 @@ use sidetone_engine::storage::moves::part::Head;
 use sidetone_engine::storage::moves::requests::Opening;
 
 use super::asking::{Found, Refusal, ask, find, put, strange, text};
-use super::desk::Desk;
 use super::export::{Release, TOLD_EVERY, export_of, released};
 use super::file::{Reader, head_of};
+use super::host::MoveHost;
 use super::{Say, Stop};
 use crate::text::{count, counted};
 
@@ -21,7 +21,7 @@ pub struct Import<'a> {
     /// The file.
     pub file: &'a Path,
     /// The source, which hands the workspace over as soon as everything is here.
-    pub from: Option<&'a dyn Desk>,
+    pub from: Option<&'a dyn MoveHost>,
     /// The e-mail address of somebody who is invited as an admin.
     pub admin: Option<&'a str>,
 }
@@ -52,31 +52,31 @@ enum State {
 }
 
 /// Sends the file and has it compared. With a source that hands over, the workspace runs here then. Returns what to tell at last.
-pub async fn import(desk: &dyn Desk, wish: &Import<'_>, say: Say<'_>) -> Result<String, Stop> {
+pub async fn import(host: &dyn MoveHost, wish: &Import<'_>, say: Say<'_>) -> Result<String, Stop> {
     say(&format!("checking {} …", wish.file.display()));
     let reader = Reader::open(wish.file)?;
     let head = reader.head();
-    let before = known(desk, head).await?;
+    let before = known(host, head).await?;
     // A wrong URL or key of the source, or a file that it gives nothing for, shows before an hour of sending.
     if let Some(source) = wish.from
         && before.as_ref().is_none_or(|known| known.state != State::Running)
     {
         let import_id = before.as_ref().and_then(|known| known.import_id.as_deref());
-        check_source(desk, source, head, wish.file, import_id).await?;
+        check_source(host, source, head, wish.file, import_id).await?;
     }
     // Also if it is open there already: whoever runs the command again has not seen its end.
     if before.is_none_or(|known| known.state == State::Arriving) {
-        let next = begin(desk, &reader, wish.file, say).await?;
-        send(desk, &reader, next, say).await?;
-        verify(desk, head, say).await?;
+        let next = begin(host, &reader, wish.file, say).await?;
+        send(host, &reader, next, say).await?;
+        verify(host, head, say).await?;
         say(&format!("Every row and file is as in {}.", wish.file.display()));
     }
-    let Some(Known { state, import_id, base_url, .. }) = known(desk, head).await? else {
-        return Err(strange(desk));
+    let Some(Known { state, import_id, base_url, .. }) = known(host, head).await? else {
+        return Err(strange(host));
     };
-    let import_id = import_id.ok_or_else(|| strange(desk))?;
+    let import_id = import_id.ok_or_else(|| strange(host))?;
     // A tunnel, or an address within a network, is none that clients of the workspace can use.
-    let moved_to = base_url.unwrap_or_else(|| desk.place().to_owned());
+    let moved_to = base_url.unwrap_or_else(|| host.place().to_owned());
     let release =
         Release { export_id: &head.export_id, import_id: &import_id, to: &moved_to, instead_of: None };
     if state == State::Running {
@@ -86,40 +86,40 @@ pub async fn import(desk: &dyn Desk, wish: &Import<'_>, say: Say<'_>) -> Result<
             _ => None,
         };
         let opened = match code {
-            Some(code) => open(desk, head, &code, wish.admin).await?,
+            Some(code) => open(host, head, &code, wish.admin).await?,
             None => Opened::default(),
         };
-        return Ok(runs(desk, wish.from, head, &import_id, &opened));
+        return Ok(runs(host, wish.from, head, &import_id, &opened));
     }
     let Some(source) = wish.from else {
         return Err(Stop::Waits(format!(
             "{} waits at {} to be handed over. At the host that it comes from, run:\n  {}\n\
              and give the code that it prints to: sidetone import {} --code{}",
             head.name,
-            desk.place(),
+            host.place(),
             release_command(head, &import_id, &moved_to),
             wish.file.display(),
-            desk.option()
+            host.option()
         )));
     };
     // It would refuse to hand the workspace over for a file of another export, but not say what to do here.
-    check_source(desk, source, head, wish.file, Some(&import_id)).await?;
+    check_source(host, source, head, wish.file, Some(&import_id)).await?;
     let code = released(source, &head.workspace_id, &release).await?;
     say(&format!("handed over by {}", source.place()));
-    let opened = open(desk, head, &code, wish.admin).await?;
-    Ok(runs(desk, wish.from, head, &import_id, &opened))
+    let opened = open(host, head, &code, wish.admin).await?;
+    Ok(runs(host, wish.from, head, &import_id, &opened))
 }
 
 /// Makes sure that the source can hand the workspace over for this file, or has, to this import.
 async fn check_source(
-    desk: &dyn Desk,
-    source: &dyn Desk,
+    host: &dyn MoveHost,
+    source: &dyn MoveHost,
     head: &Head,
     file: &Path,
     import_id: Option<&str>,
 ) -> Result<(), Stop> {
     let Head { export_id, workspace_id, name, .. } = head;
-    let (place, file, option) = (source.place(), file.display(), desk.option());
+    let (place, file, option) = (source.place(), file.display(), host.option());
     let now = export_of(source, workspace_id).await?.filter(|now| text(now, "export_id") == *export_id);
     let now = now.unwrap_or_default();
     let given = text(&now, "import_id");
@@ -140,28 +140,28 @@ async fn check_source(
 
 /// Opens what has arrived with the code of the source.
 pub async fn open_with(
-    desk: &dyn Desk,
+    host: &dyn MoveHost,
     file: &Path,
     code: &str,
     admin: Option<&str>,
 ) -> Result<String, Stop> {
     let head = head_of(file)?;
-    let found = known(desk, &head).await?.map(|known| (known.state, known.import_id.unwrap_or_default()));
+    let found = known(host, &head).await?.map(|known| (known.state, known.import_id.unwrap_or_default()));
     match found {
         Some((State::Running, import_id)) if admin.is_none() => {
-            Ok(runs(desk, None, &head, &import_id, &Opened::default()))
+            Ok(runs(host, None, &head, &import_id, &Opened::default()))
         }
         // The link of the invitation may not have been seen.
         Some((State::Arrived | State::Opening | State::Running, import_id)) => {
-            let opened = open(desk, &head, code, admin).await?;
-            Ok(runs(desk, None, &head, &import_id, &opened))
+            let opened = open(host, &head, code, admin).await?;
+            Ok(runs(host, None, &head, &import_id, &opened))
         }
         Some((State::Arriving, _)) | None => Err(Stop::Waits(format!(
             "not everything of {} is at {} yet; run first: sidetone import {}{}",
             head.name,
-            desk.place(),
+            host.place(),
             file.display(),
-            desk.option()
+            host.option()
         ))),
     }
 }
@@ -176,19 +176,19 @@ pub enum Canceled<'a> {
 }
 
 /// Removes an import that does not run. May be repeated.
-pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>, say: Say<'_>) -> Result<String, Stop> {
+pub async fn cancel(host: &dyn MoveHost, what: Canceled<'_>, say: Say<'_>) -> Result<String, Stop> {
     let (id, name, export_id) = match what {
         Canceled::OfFile(file) => {
             let Head { workspace_id, name, export_id, .. } = head_of(file)?;
             (workspace_id, name, Some(export_id))
         }
         Canceled::Of(named) => {
-            let Found { id, name } = find(desk, named).await?;
+            let Found { id, name } = find(host, named).await?;
             (id, name, None)
         }
     };
-    let place = desk.place();
-    let whole = match arrival(desk, &id).await? {
+    let place = host.place();
+    let whole = match arrival(host, &id).await? {
         // The answer to an earlier command may have been lost.
         None => {
             return Ok(format!("Nothing of an import of {name} is at {place}: there is nothing to remove."));
@@ -200,7 +200,7 @@ pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>, say: Say<'_>) -> Result
             return Err(Stop::Waits(format!(
                 "What has arrived of {name} at {place} is of another file, that of {}. To remove it: {}",
                 known.export_id,
-                cancel_command(desk, &id)
+                cancel_command(host, &id)
             )));
         }
         Some(Known { state: State::Arrived, import_id, .. }) => import_id,
@@ -214,11 +214,11 @@ pub async fn cancel(desk: &dyn Desk, what: Canceled<'_>, say: Say<'_>) -> Result
         ));
     }
     loop {
-        let answer = ask(desk, Method::DELETE, &path_of(&id), None).await??;
+        let answer = ask(host, Method::DELETE, &path_of(&id), None).await??;
         match text(&answer, "state") {
             "" if answer.is_null() => break,
             "canceling" => {}
-            _ => return Err(strange(desk)),
+            _ => return Err(strange(host)),
         }
     }
     let back = whole.map(|import_id| way_back(&id, &import_id)).unwrap_or_default();
@@ -244,8 +244,8 @@ fn release_command(head: &Head, import_id: &str, moved_to: &str) -> String {
     )
 }
 
-fn cancel_command(desk: &dyn Desk, id: &WorkspaceId) -> String {
-    format!("sidetone import --workspace {id} --cancel{}", desk.option())
+fn cancel_command(host: &dyn MoveHost, id: &WorkspaceId) -> String {
+    format!("sidetone import --workspace {id} --cancel{}", host.option())
 }
 
 fn path_of(id: &WorkspaceId) -> String {
@@ -253,14 +253,14 @@ fn path_of(id: &WorkspaceId) -> String {
 }
 
 /// The import of this file; `None`: there is none.
-async fn known(desk: &dyn Desk, head: &Head) -> Result<Option<Known>, Stop> {
-    let known = arrival(desk, &head.workspace_id).await?;
+async fn known(host: &dyn MoveHost, head: &Head) -> Result<Option<Known>, Stop> {
+    let known = arrival(host, &head.workspace_id).await?;
     Ok(known.filter(|known| known.export_id == head.export_id))
 }
 
 /// The import into this workspace, of whatever file.
-async fn arrival(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Known>, Stop> {
-    let answer = match ask(desk, Method::GET, &path_of(id), None).await? {
+async fn arrival(host: &dyn MoveHost, id: &WorkspaceId) -> Result<Option<Known>, Stop> {
+    let answer = match ask(host, Method::GET, &path_of(id), None).await? {
         Ok(answer) => answer,
         Err(refusal) if refusal.is_of_nothing() => return Ok(None),
         Err(refusal) => return Err(refusal.into()),
@@ -271,7 +271,7 @@ async fn arrival(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Known>, Sto
         "arrived" => State::Arrived,
         "opening" => State::Opening,
         "running" => State::Running,
-        _ => return Err(strange(desk)),
+        _ => return Err(strange(host)),
     };
     let export_id = text(&answer, "export_id").to_owned();
     let text = |name: &str| answer[name].as_str().map(str::to_owned);
@@ -279,45 +279,45 @@ async fn arrival(desk: &dyn Desk, id: &WorkspaceId) -> Result<Option<Known>, Sto
 }
 
 /// Begins, or goes on: says what the target does not know. Returns the next part, from 1.
-async fn begin(desk: &dyn Desk, reader: &Reader, file: &Path, say: Say<'_>) -> Result<u64, Stop> {
+async fn begin(host: &dyn MoveHost, reader: &Reader, file: &Path, say: Say<'_>) -> Result<u64, Stop> {
     let head = reader.head();
-    let body: Value = serde_json::from_str(&head.to_line()).map_err(|_| strange(desk))?;
-    let answer = match ask(desk, Method::POST, "/operator/imports", Some(&body)).await? {
+    let body: Value = serde_json::from_str(&head.to_line()).map_err(|_| strange(host))?;
+    let answer = match ask(host, Method::POST, "/operator/imports", Some(&body)).await? {
         Ok(answer) => answer,
         Err(refusal) => {
-            let more = next_step(desk, head, &refusal).await?;
+            let more = next_step(host, head, &refusal).await?;
             return Err(Stop::from(refusal).and(&more));
         }
     };
-    say(&format!("At {}: {} ({}) arrives", desk.place(), head.name, head.workspace_id));
+    say(&format!("At {}: {} ({}) arrives", host.place(), head.name, head.workspace_id));
     for warning in answer["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         say(&format!("warning: {warning}"));
     }
-    let next = answer["next_part"].as_u64().filter(|next| *next >= 1).ok_or_else(|| strange(desk))?;
+    let next = answer["next_part"].as_u64().filter(|next| *next >= 1).ok_or_else(|| strange(host))?;
     // A file that was made again has the same rows, but its parts may end elsewhere.
     if reader.chain_before(next).is_none_or(|chain| chain.as_str() != text(&answer, "chain")) {
         return Err(Stop::Waits(format!(
             "What has arrived at {} is of another file of the same export, which is cut elsewhere. Go on with that file; or, if \
              it is lost, cancel the import, and import again: sidetone import {} --cancel{}",
-            desk.place(),
+            host.place(),
             file.display(),
-            desk.option()
+            host.option()
         )));
     }
     Ok(next)
 }
 
 /// What to do about a refusal to begin, after its message.
-async fn next_step(desk: &dyn Desk, head: &Head, refusal: &Refusal) -> Result<String, Stop> {
+async fn next_step(host: &dyn MoveHost, head: &Head, refusal: &Refusal) -> Result<String, Stop> {
     let id = &head.workspace_id;
     Ok(match refusal.reason.as_str() {
         "other_export" => {
-            let other = arrival(desk, id).await?.map(|known| known.export_id).unwrap_or_default();
-            format!(" It is the file of {other}. To cancel that import: {}", cancel_command(desk, id))
+            let other = arrival(host, id).await?.map(|known| known.export_id).unwrap_or_default();
+            format!(" It is the file of {other}. To cancel that import: {}", cancel_command(host, id))
         }
-        "canceling" => format!(" To do so: {}", cancel_command(desk, id)),
-        "not_erased" => format!(" To do so: sidetone export --workspace {id} --erase{}", desk.option()),
-        "workspace_exists" => match export_of(desk, id).await? {
+        "canceling" => format!(" To do so: {}", cancel_command(host, id)),
+        "not_erased" => format!(" To do so: sidetone export --workspace {id} --erase{}", host.option()),
+        "workspace_exists" => match export_of(host, id).await? {
             Some(now) if text(&now, "export_id") == head.export_id => {
                 " It is the one that the file is from. Import it at the other host (--url).".to_owned()
             }
@@ -328,7 +328,7 @@ async fn next_step(desk: &dyn Desk, head: &Head, refusal: &Refusal) -> Result<St
 }
 
 /// Sends the parts from `next` on, with the end.
-async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> Result<(), Stop> {
+async fn send(host: &dyn MoveHost, reader: &Reader, mut next: u64, say: Say<'_>) -> Result<(), Stop> {
     let parts = reader.parts();
     let mut told_at: Option<Instant> = None;
     while let Some(part) = reader.part(next)? {
@@ -337,7 +337,7 @@ async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> 
             say(&format!("part {} of {}", count(next), count(parts)));
         }
         let path = format!("{}/parts/{next}", path_of(&reader.head().workspace_id));
-        let answered = match put(desk, &path, part).await? {
+        let answered = match put(host, &path, part).await? {
             Ok(answer) => answer["next_part"].as_u64().filter(|after| *after > next),
             // Another command has sent the rest, and had it compared.
             Err(refusal) if refusal.reason == "complete" => return Ok(()),
@@ -347,21 +347,21 @@ async fn send(desk: &dyn Desk, reader: &Reader, mut next: u64, say: Say<'_>) -> 
             }
             Err(refusal) => return Err(refusal.into()),
         };
-        next = answered.ok_or_else(|| strange(desk))?;
+        next = answered.ok_or_else(|| strange(host))?;
     }
     Ok(())
 }
 
 /// Has everything compared with what the file says at its end.
-async fn verify(desk: &dyn Desk, head: &Head, say: Say<'_>) -> Result<(), Stop> {
+async fn verify(host: &dyn MoveHost, head: &Head, say: Say<'_>) -> Result<(), Stop> {
     let path = format!("{}/verify", path_of(&head.workspace_id));
     let mut told_at = Instant::now();
     loop {
-        let answer = ask(desk, Method::POST, &path, None).await??;
+        let answer = ask(host, Method::POST, &path, None).await??;
         match text(&answer, "state") {
             "arrived" | "opening" | "running" => return Ok(()),
             "arriving" => {}
-            _ => return Err(strange(desk)),
+            _ => return Err(strange(host)),
         }
         if told_at.elapsed() >= TOLD_EVERY {
             told_at = Instant::now();
@@ -380,19 +380,19 @@ struct Opened {
 }
 
 /// Opens the import.
-async fn open(desk: &dyn Desk, head: &Head, code: &str, admin: Option<&str>) -> Result<Opened, Stop> {
+async fn open(host: &dyn MoveHost, head: &Head, code: &str, admin: Option<&str>) -> Result<Opened, Stop> {
     let body = json!(Opening { code: code.to_owned(), admin: admin.map(str::to_owned) });
     let path = format!("{}/open", path_of(&head.workspace_id));
     let mut opened = Opened::default();
     loop {
-        let answer = match ask(desk, Method::POST, &path, Some(&body)).await? {
+        let answer = match ask(host, Method::POST, &path, Some(&body)).await? {
             Ok(answer) => answer,
             Err(refusal) if refusal.reason == "wrong_code" => {
-                let known = known(desk, head).await?;
+                let known = known(host, head).await?;
                 let import_id =
                     known.as_ref().and_then(|known| known.import_id.as_deref()).unwrap_or_default();
                 let base_url = known.as_ref().and_then(|known| known.base_url.as_deref());
-                let command = release_command(head, import_id, base_url.unwrap_or(desk.place()));
+                let command = release_command(head, import_id, base_url.unwrap_or(host.place()));
                 let more =
                     format!(" The host that it comes from tells it, however often it is asked: {command}");
                 return Err(Stop::from(refusal).and(&more));
@@ -407,16 +407,22 @@ async fn open(desk: &dyn Desk, head: &Head, code: &str, admin: Option<&str>) -> 
                 return Ok(opened);
             }
             "opening" => {}
-            _ => return Err(strange(desk)),
+            _ => return Err(strange(host)),
         }
     }
 }
 
 /// The workspace runs: what is left to do.
-fn runs(desk: &dyn Desk, from: Option<&dyn Desk>, head: &Head, import_id: &str, opened: &Opened) -> String {
+fn runs(
+    host: &dyn MoveHost,
+    from: Option<&dyn MoveHost>,
+    head: &Head,
+    import_id: &str,
+    opened: &Opened,
+) -> String {
     let Opened { invitation, without_secrets } = opened;
     // A host that is put back to a backup from before has to be told the id, and may not have it in its log.
-    let mut text = format!("{} runs at {}\nimport:   {import_id}\n", head.name, desk.place());
+    let mut text = format!("{} runs at {}\nimport:   {import_id}\n", head.name, host.place());
     if let Some(url) = invitation {
         text.push_str(&format!("The invitation, which works once: {url}\n"));
     }

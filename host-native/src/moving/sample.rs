@@ -6,7 +6,7 @@ use sidetone_engine::ports::statement::Value;
 use sidetone_engine::storage::moves::part::{
     BlobHead, CarriedSecrets, Found, Head, Kind, Needs, Owner, Part,
 };
-use sidetone_engine::storage::moving::Page;
+use sidetone_engine::storage::workspace_rows::Page;
 
 /// The workspace.
 pub(super) fn workspace() -> WorkspaceId {

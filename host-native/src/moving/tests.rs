@@ -11,9 +11,9 @@ use tokio::runtime::Runtime;
 
 use self::hosts::{CODE, Dying, IMPORT, Source, Target};
 use super::Stop;
-use super::desk::Desk;
 use super::export::{self, Export, Release};
 use super::file::{Begun, Reader};
+use super::host::MoveHost;
 use super::import::{self, Canceled, Import};
 use super::sample::{head, parts, workspace};
 
@@ -22,7 +22,7 @@ fn runtime() -> Runtime {
 }
 
 /// Runs `sidetone export`; returns what it said and what came of it.
-fn exported(desk: &dyn Desk, file: &Path, wait_ms: u64) -> (Vec<String>, Result<String, Stop>) {
+fn exported(host: &dyn MoveHost, file: &Path, wait_ms: u64) -> (Vec<String>, Result<String, Stop>) {
     let mut said = Vec::new();
     let wish = Export {
         workspace: "Acme & Söhne",
@@ -31,21 +31,25 @@ fn exported(desk: &dyn Desk, file: &Path, wait_ms: u64) -> (Vec<String>, Result<
         wait: Duration::from_millis(wait_ms),
         pause: Duration::from_millis(1),
     };
-    let done = runtime().block_on(export::export(desk, &wish, &mut |line: &str| said.push(line.to_owned())));
+    let done = runtime().block_on(export::export(host, &wish, &mut |line: &str| said.push(line.to_owned())));
     (said, done)
 }
 
-fn imported(desk: &dyn Desk, file: &Path, from: Option<&dyn Desk>) -> (Vec<String>, Result<String, Stop>) {
+fn imported(
+    host: &dyn MoveHost,
+    file: &Path,
+    from: Option<&dyn MoveHost>,
+) -> (Vec<String>, Result<String, Stop>) {
     let mut said = Vec::new();
     let wish = Import { file, from, admin: None };
-    let done = runtime().block_on(import::import(desk, &wish, &mut |line: &str| said.push(line.to_owned())));
+    let done = runtime().block_on(import::import(host, &wish, &mut |line: &str| said.push(line.to_owned())));
     (said, done)
 }
 
 /// Runs `sidetone import --cancel`; returns what it said and what came of it.
-fn canceled(desk: &dyn Desk, what: Canceled<'_>) -> (Vec<String>, Result<String, Stop>) {
+fn canceled(host: &dyn MoveHost, what: Canceled<'_>) -> (Vec<String>, Result<String, Stop>) {
     let mut said = Vec::new();
-    let done = runtime().block_on(import::cancel(desk, what, &mut |line: &str| said.push(line.to_owned())));
+    let done = runtime().block_on(import::cancel(host, what, &mut |line: &str| said.push(line.to_owned())));
     (said, done)
 }
 
@@ -147,9 +151,9 @@ fn a_move_goes_on_wherever_it_died() {
             let (source, target) = (Source::waiting(1), Target::default());
             let file = file(&folder);
             let lives = Dying::shared(nth, dies_after);
-            let dying = exported(&lives.desk(&source), &file, 60_000).1.and_then(|_| {
-                let from = lives.desk(&source);
-                imported(&lives.desk(&target), &file, Some(&from)).1
+            let dying = exported(&lives.host(&source), &file, 60_000).1.and_then(|_| {
+                let from = lives.host(&source);
+                imported(&lives.host(&target), &file, Some(&from)).1
             });
             if dying.is_ok() {
                 assert!(nth > 15, "it had {nth} requests");
@@ -255,7 +259,7 @@ fn a_file_that_is_cut_elsewhere_does_not_go_on_where_another_one_was_cut_off() {
     let file = whole(&folder, &source);
     // Before it sends its second part.
     let lives = Dying::shared(4, false);
-    imported(&lives.desk(&target), &file, None).1.unwrap_err();
+    imported(&lives.host(&target), &file, None).1.unwrap_err();
     assert_eq!(target.received().len(), 1);
 
     let again = folder.path().join("again.move");

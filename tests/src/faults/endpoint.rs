@@ -12,7 +12,7 @@ use sidetone_engine::ports::{HttpError, HttpReply, HttpRequest};
 /// The answer to every call.
 const ANSWER: &str = r#"{"status":"on its way"}"#;
 /// How long to wait for an expected call.
-const CALL_MS: u64 = 10_000;
+const CALL_MS: u64 = 30_000;
 
 /// A received tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]

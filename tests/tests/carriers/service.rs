@@ -256,7 +256,7 @@ impl Service {
         let started = Instant::now();
         while !wanted(&self.observed.lock().unwrap()) {
             let observed = self.observed.lock().unwrap();
-            let late = started.elapsed() > Duration::from_secs(5);
+            let late = started.elapsed() > Duration::from_secs(60);
             assert!(!late, "{what}: {:?} {:?} {:?}", observed.events, observed.lines, observed.problems);
             drop(observed);
             std::thread::sleep(Duration::from_millis(5));

@@ -13,7 +13,7 @@ use sidetone_engine::sql;
 use sidetone_engine::storage::moves::State;
 use sidetone_engine::storage::moves::lock::{self, Expected};
 use sidetone_engine::storage::moves::part::{Head, Kind, Part, Tally};
-use sidetone_engine::storage::moving::TABLES;
+use sidetone_engine::storage::workspace_rows::TABLES;
 use sidetone_tests::direct_access::{disarm, wait};
 use sidetone_tests::process::bootstrap_key;
 use sidetone_tests::{Call, World};

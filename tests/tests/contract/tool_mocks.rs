@@ -11,6 +11,7 @@ const SOON: Duration = Duration::from_secs(30);
 struct Shop {
     world: World,
     receiver: Receiver,
+    tool: String,
     assistant: String,
     scenario: String,
     simulation: String,
@@ -45,11 +46,17 @@ impl Shop {
                 json!({"assistant_id": assistant.id, "persona_id": persona, "scenario_id": scenario}),
             )
             .id;
-        Self { world, receiver, assistant: assistant.id, scenario, simulation }
+        Self { world, receiver, tool: tool.id, assistant: assistant.id, scenario, simulation }
     }
 
     fn answering(orders: &[&str], answers: Value) -> Self {
         Self::new(orders, json!({"tool_mocks": {"lookup_order": answers}}))
+    }
+
+    /// Waits for the endpoint for as long as a busy machine may need to answer.
+    fn patient(self) -> Self {
+        self.world.patch(format!("/tools/{}", self.tool), json!({"timeout_ms": 20_000})).ok();
+        self
     }
 
     #[track_caller]
@@ -94,7 +101,7 @@ fn a_mocked_tool_is_not_called() {
 
 #[test]
 fn a_live_run_calls_the_tool() {
-    let shop = Shop::answering(&["A-17"], json!([{"result": "from the scenario"}]));
+    let shop = Shop::answering(&["A-17"], json!([{"result": "from the scenario"}])).patient();
     let run = shop.run(json!({"tools": "live"}));
     assert_eq!(run["tools"], "live");
     assert_eq!(results(&run), [r#"{"status": "from the endpoint"}"#]);
@@ -109,7 +116,7 @@ fn a_live_run_calls_the_tool() {
 #[test]
 fn a_tool_without_a_mock_is_called() {
     let mocks = json!({"cancel_order": [{"result": "canceled"}]});
-    let shop = Shop::new(&["A-17"], json!({"tool_mocks": mocks}));
+    let shop = Shop::new(&["A-17"], json!({"tool_mocks": mocks})).patient();
     let run = shop.run(json!({}));
     assert_eq!(run["tools"], "mock");
     assert_eq!(results(&run), [r#"{"status": "from the endpoint"}"#]);

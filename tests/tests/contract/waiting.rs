@@ -160,7 +160,7 @@ fn a_key_that_is_revoked_while_it_waits_reads_nothing() {
     let short = world.with_key(made["key"].as_str().unwrap());
     mark(&world, &run, GOES_ON);
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| short.get(waiting(&paths[0], 3)));
+        let waiter = scope.spawn(|| short.get(waiting(&paths[0], 10)));
         std::thread::sleep(Duration::from_millis(1_000));
         world.delete(format!("/keys/{}", made.id)).empty();
         waiter.join().unwrap().refused("unauthorized");

@@ -31,8 +31,9 @@ use sidetone_tests::process::{Folder, bootstrap_key};
 const STEPS: usize = 4;
 /// How long to wait for the end of a run after its hint.
 const RUN_MS: u64 = 60_000;
-/// The delay of a slow tool: longer than a run of the cron.
-const SLOW_MS: u64 = 2_000;
+/// The delay of a slow tool: longer than a run of the cron, and within the tool's deadline.
+const SLOW_MS: u64 = 4_000;
+const _: () = assert!(SLOW_MS < TOOL_TIMEOUT_MS_DEFAULT.unsigned_abs());
 /// After this time, the lease of a run that waits for a tool has expired.
 const LEASE_LOST_MS: i64 = JOB_LEASE_MS + TOOL_TIMEOUT_MS_DEFAULT + 1;
 
@@ -80,12 +81,14 @@ fn the_cron_finishes_a_run_whose_hint_was_lost() {
         let run = start(&harness, &simulation(&harness));
         harness.pass(0);
         assert_eq!(read(&harness, &run)["status"], "queued", "the hint was lost");
+        let delivered = harness.counts().deliveries;
         harness.sweep();
         assert_eq!(read(&harness, &run)["status"], "completed", "{fault:?}");
         let counts = harness.counts();
-        // Further hints are about jobs that other tests have left behind.
+        // Further hints are about jobs that other tests have left behind. workerd delivers those of the cron at once.
         assert!(counts.hints >= 1);
-        assert_eq!((counts.deliveries, counts.sweeps), (0, 1));
+        let delivered = if harness.is_edge() { delivered } else { counts.deliveries };
+        assert_eq!((delivered, counts.sweeps), (0, 1));
         shop::each_effect_has_one_id(&harness, &[run]);
     }
 }

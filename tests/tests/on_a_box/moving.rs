@@ -352,7 +352,13 @@ fn what_is_wrong_is_said_in_a_line() {
     let line = said(&settings, &export);
     assert_eq!(line, format!("sidetone: SIDETONE_OPERATOR_KEY is not the operator's key of {url}"));
     let settings = [("SIDETONE_URL", "box.example.com"), ("SIDETONE_OPERATOR_KEY", wrong.as_str())];
-    assert!(said(&settings, &export).contains("--url box.example.com"));
+    assert!(said(&settings, &export).contains("SIDETONE_URL box.example.com: is not a URL such as"));
+    // With and without a key.
+    for settings in [&[][..], &settings] {
+        let line = said(settings, &[&export[..], &["--url", "http://user:hunter2@127.0.0.1:1"]].concat());
+        assert!(line.starts_with("sidetone: --url must not have a user name or password in it: "), "{line}");
+        assert!(!line.contains("hunter2"), "{line}");
+    }
     let settings = [("SIDETONE_URL", url.as_str()), ("SIDETONE_OPERATOR_KEY", source.operator.as_str())];
     let line = said(&settings, &["export", "--workspace", "Nobody", text(&file)]);
     assert!(line.contains(&url) && line.contains("Nobody"), "{line}");

@@ -1,8 +1,9 @@
 //! Callers and lines that are hard to understand: silence, music, two who talk at once, lost and bunched audio.
 use std::f64::consts::TAU;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sidetone_engine::speech::audio::Rate;
+use sidetone_engine::speech::audio::{FRAME_MS, Rate};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
@@ -86,15 +87,24 @@ fn a_line_that_loses_a_third(provider: &'static str) {
     let rate = person.rate();
     // Frames do not come in place of lost ones, so the rest comes in time.
     person.mute();
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     const SPOKEN_MS: i64 = 3_000;
     let mut speech = speech_like(SPOKEN_MS / 2, rate, 120.0);
     speech.extend(vec![0; samples(rate, SPOKEN_MS / 2)]);
-    for (n, frame) in speech.chunks_exact(rate.frame_samples()).enumerate() {
-        let due = std::time::Duration::from_millis(20 * n as u64);
+    let spoken = speech.chunks_exact(rate.frame_samples()).enumerate();
+    let spoken = spoken.map(|(n, frame)| (n % 3 != 1).then_some(frame));
+    // Silence follows without losses until some of the answer was heard: after a delay, only audio that comes in time tells
+    // what of it was lost.
+    let silence = vec![0_i16; rate.frame_samples()];
+    let frames = spoken.chain(std::iter::repeat(Some(&silence[..]))).take(3_000);
+    for (n, frame) in (0_i64..).zip(frames) {
+        let due = Duration::from_millis((n * FRAME_MS).unsigned_abs());
         std::thread::sleep(due.saturating_sub(began.elapsed()));
-        if n % 3 != 1 {
+        if let Some(frame) = frame {
             person.raw_media(person.frame(frame));
+        }
+        if n * FRAME_MS >= SPOKEN_MS && rate.ms_of(person.heard().len()) >= GREETING_MS + 600 {
+            break;
         }
     }
     hears_ms(&person, GREETING_MS + 600);
@@ -118,8 +128,10 @@ fn half_a_second_in_one_message(provider: &'static str) {
     person.mute();
     let mut speech = speech_like(1_500, rate, 120.0);
     speech.extend(vec![0; samples(rate, 1_500)]);
-    for piece in speech.chunks(samples(rate, 500)) {
-        std::thread::sleep(std::time::Duration::from_millis(500));
+    let began = Instant::now();
+    for (n, piece) in (1_u32..).zip(speech.chunks(samples(rate, 500))) {
+        // A pause that took too long does not delay the next piece.
+        std::thread::sleep((Duration::from_millis(500) * n).saturating_sub(began.elapsed()));
         person.raw_media(person.frame(piece));
     }
     hears_ms(&person, GREETING_MS + 600);
@@ -152,7 +164,7 @@ fn talks_at(provider: &'static str, pace: f64) {
     hears_ms(&person, GREETING_MS);
     speak(&person, SPOKEN_MS);
     hears_ms(&person, GREETING_MS + ANSWER.len() as i64 * CHAR_MS);
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     person.hang_up();
     let call = desk.over(&id);
     desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));

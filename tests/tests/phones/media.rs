@@ -212,7 +212,8 @@ fn the_end_of_a_conversation_closes_its_socket_without_an_error() {
     assert_eq!(person.hears(), GREETING);
     person.says("Thank you, that was all.");
     person.hears();
-    assert_eq!(person.was_hung_up().closed, Some(Closed::ByService(Some(1_000))));
+    assert_eq!(person.socket_closed(), Closed::ByService(Some(1_000)));
+    person.was_hung_up();
     desk.over(&id);
 }
 

@@ -13,7 +13,7 @@ use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
 use crate::speech::{desk, hears_ms, speak};
-use crate::support::{Desk, GREETING, Person};
+use crate::support::{Desk, GREETING, LONG_ANSWER, Person};
 
 with_each_carrier!(
     a_call_is_recorded_on_both_channels,
@@ -206,6 +206,7 @@ fn the_recording_follows_the_transcript(provider: &'static str) {
     const SPOKEN_MS: [i64; 2] = [1_200, 1_000];
     const PART_MS: i64 = 250;
     let (desk, term) = desk(provider, "fake/alto");
+    desk.knows(LONG_ANSWER);
     fakes::shared().will_hear(&term, &["When do you open on Saturday?", "Thank you, I have to go now."]);
     let (id, mut person) = desk.connected();
     let rate = person.rate();

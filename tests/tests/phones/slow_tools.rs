@@ -8,9 +8,12 @@ use crate::support::{Desk, GREETING, lines, texts};
 with_each_carrier!(a_slow_tool_is_bridged, an_interrupted_filler_leaves_the_tool_alone);
 
 const FILLER: &str = "One moment, I am looking that up for you.";
+/// It lasts so long that whoever interrupts it does so in time, on a busy machine, too.
+const LONG_FILLER: &str = "One moment please while I am looking into the book of the house for you page by page because it \
+                           is a very old book and its writing is rather small.";
 
-/// A desk with a filler and a tool that answers when the receiver is told to.
-fn desk(provider: &'static str) -> (Desk, Receiver) {
+/// A desk with this filler and a tool that answers when the receiver is told to.
+fn desk(provider: &'static str, filler: &str) -> (Desk, Receiver) {
     let desk = Desk::with_model(provider, "fake/tools");
     let receiver = Receiver::start(ReceiverBehaviour::Hold);
     let tool = desk.world.create(
@@ -19,13 +22,13 @@ fn desk(provider: &'static str) -> (Desk, Receiver) {
                "timeout_ms": 30_000, "parameters": {"type": "object"}}),
     );
     let path = format!("/assistants/{}", desk.assistant.id);
-    desk.world.patch(&path, json!({"speech": {"filler": FILLER}})).ok();
+    desk.world.patch(&path, json!({"speech": {"filler": filler}})).ok();
     desk.world.put(format!("{path}/tools"), json!({"tool_ids": [tool.id]})).ok();
     (desk, receiver)
 }
 
 fn a_slow_tool_is_bridged(provider: &'static str) {
-    let (desk, receiver) = desk(provider);
+    let (desk, receiver) = desk(provider, FILLER);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Where is my order?");
@@ -55,7 +58,7 @@ fn a_slow_tool_is_bridged(provider: &'static str) {
 }
 
 fn an_interrupted_filler_leaves_the_tool_alone(provider: &'static str) {
-    let (desk, receiver) = desk(provider);
+    let (desk, receiver) = desk(provider, LONG_FILLER);
     let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Where is my order?");
@@ -65,7 +68,7 @@ fn an_interrupted_filler_leaves_the_tool_alone(provider: &'static str) {
     assert_eq!(person.hears(), "It says: ok");
     person.hang_up();
     let call = desk.over(&id);
-    let row = call["transcript"].as_array().unwrap().iter().find(|row| row["intended_text"] == FILLER);
+    let row = call["transcript"].as_array().unwrap().iter().find(|row| row["intended_text"] == LONG_FILLER);
     assert_eq!(row.unwrap_or_else(|| panic!("{call}"))["interrupted"], true, "{call}");
     assert!(texts(&call, "tool_result").iter().all(|text| *text == "ok"), "{call}");
     assert!(texts(&call, "user").contains(&"Hurry up."), "{call}");

@@ -57,9 +57,11 @@ fn an_answer_is_interrupted_while_it_is_written(provider: &'static str) {
     fakes::shared().will_hear(&term, &["When do you open on Saturday?", "No, stop, I meant Sunday."]);
     let (id, mut person) = desk.connected();
     speak(&person, 1_200);
-    hears_ms(&person, ms_of(FIRST_SENTENCE) / 2);
+    // Early: on a busy machine the rest sounds before the cut comes.
+    hears_ms(&person, 200);
     speak(&person, 1_200);
-    hears_ms(&person, ms_of(FIRST_SENTENCE) * 3 / 2);
+    // More than its first sentence: some of the next answer.
+    hears_ms(&person, ms_of(FIRST_SENTENCE) + 200);
     person.hang_up();
     let call = desk.over(&id);
     let row = &call["transcript"][1];

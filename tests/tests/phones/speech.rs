@@ -5,7 +5,7 @@ use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
-use crate::support::{Desk, GREETING, Person, texts};
+use crate::support::{Desk, GREETING, LONG_ANSWER, Person, texts};
 
 with_each_carrier!(a_person_talks_with_a_providers_voice, a_failed_voice_is_replaced_and_noted);
 
@@ -36,6 +36,7 @@ pub fn hears_ms(person: &Person, ms: i64) {
 
 fn a_person_talks_with_a_providers_voice(provider: &'static str) {
     let (desk, term) = desk(provider, "fake/alto");
+    desk.knows(LONG_ANSWER);
     fakes::shared().will_hear(&term, &["When do you open on Saturday?"]);
     let (id, mut person) = desk.connected();
     let greeting_ms = GREETING.len() as i64 * CHAR_MS;

@@ -97,34 +97,61 @@ fn at_once(cases: &'static [(&'static str, &'static str)], check: fn(&'static st
 fn is(said: &str, row: &str, name: &str) -> bool {
     let is_hosts = host() == "worker" && ["breaks", "stops"].iter().any(|fault| name.ends_with(fault));
     let provider = row.split(" c").next().unwrap_or_default();
-    let is_late =
-        name.ends_with("breaks") && said.strip_prefix(provider) == Some(" made no audio within 3 s");
-    is_late || if is_hosts { said.starts_with(provider) } else { said == row }
+    let is_broken = name.ends_with("breaks") && is_late(said, row);
+    is_broken || if is_hosts { said.starts_with(provider) } else { said == row }
 }
+
+/// Whether this was said of a voice that was given up before it told how it fails, as any may be on a busy machine.
+fn is_late(said: &str, row: &str) -> bool {
+    let providers = ["Deepgram", "ElevenLabs", "Cartesia", "The speech server"];
+    let provider = providers.into_iter().find(|provider| row.starts_with(*provider));
+    provider.is_some_and(|provider| said.strip_prefix(provider) == Some(" made no audio within 3 s"))
+}
+
+/// What is said first where a busy machine takes so long to ask a transcriber that hangs again that nobody waits for it. How
+/// it failed follows, unless the call ends before.
+const WAITED_FOR: &str = "The transcriber did not answer within 12 s";
 
 /// The call says this of what failed, once, and whoever reads it learns no key.
 #[track_caller]
 fn says(call: &Value, name: &str, row: &str) {
-    let said = texts(call, "system");
-    assert!(said.len() == 1 && is(said[0], row, name), "{name}: {said:?}");
+    let rows = texts(call, "system");
+    let is_told = match rows[..] {
+        [said] => is(said, row, name),
+        [WAITED_FOR, said] => {
+            is(said, row, name) || said.ends_with("had not answered when the call was over")
+        }
+        _ => false,
+    };
+    assert!(is_told, "{name}: {rows:?}");
     assert!(!call.to_string().contains(fakes::speech::KEY), "{name}: {call}");
 }
 
 #[test]
 fn the_next_voice_takes_over() {
     at_once(&VOICES, |voice, row| {
-        let (desk, id, mut person) = call(voice, "deepgram/nova-3");
-        hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        person.hang_up();
-        let call = desk.over(&id);
-        assert_eq!(texts(&call, "assistant"), [GREETING], "whole, and once: {voice}: {call}");
-        says(&call, voice, row);
-        desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
-        // 15,000 µ$ for a thousand characters: the voice that made no sound costs nothing.
-        let cost = GREETING.len() as i64 * 15;
-        assert_eq!(call["costs"]["tts_microusd"], cost, "{voice}: {}", call["costs"]);
+        // One that was late has not shown how it fails: it is called again.
+        let is_seen = |call: &Value| {
+            !texts(call, "system").iter().any(|said| is_late(said, row) && !is(said, row, voice))
+        };
+        let call = std::iter::repeat_with(|| taken_over(voice)).take(3).find(is_seen);
+        says(&call.unwrap_or_else(|| panic!("{voice} was late three times")), voice, row);
     });
+}
+
+/// A call of a desk with this voice, whose greeting another voice has spoken.
+fn taken_over(voice: &str) -> Value {
+    let (desk, id, mut person) = call(voice, "deepgram/nova-3");
+    hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    person.hang_up();
+    let call = desk.over(&id);
+    assert_eq!(texts(&call, "assistant"), [GREETING], "whole, and once: {voice}: {call}");
+    desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+    // 15,000 µ$ for a thousand characters: the voice that made no sound costs nothing.
+    let cost = GREETING.len() as i64 * 15;
+    assert_eq!(call["costs"]["tts_microusd"], cost, "{voice}: {}", call["costs"]);
+    call
 }
 
 #[test]
@@ -251,8 +278,11 @@ fn an_assistant_that_is_never_heard_ends_the_call() {
         assert!(texts(&call, "assistant").iter().all(|text| text.is_empty()), "{voice}: {call}");
         assert!((1..=2).contains(&texts(&call, "user").len()), "heard after the first line: {voice}: {call}");
         let rows = texts(&call, "system");
+        // One of the lines may be given up before the voice tells how it fails, but not all of them.
         assert!(
-            (2..=3).contains(&rows.len()) && rows.iter().all(|said| is(said, row, voice)),
+            (2..=3).contains(&rows.len())
+                && rows.iter().all(|said| is(said, row, voice) || is_late(said, row))
+                && rows.iter().any(|said| is(said, row, voice)),
             "{voice}: {rows:?}"
         );
         let end = json!({"ended_reason": "speech_failed", "outcome": "failed", "fault": "provider"});

@@ -200,12 +200,9 @@ fn a_number_of_the_call_reaches_nobody(provider: &'static str) {
 }
 
 fn who_hangs_up_during_the_announcement_is_not_transferred(provider: &'static str) {
-    let desk = desk(provider);
-    // What is to be cut lasts twice as long.
-    let (id, person) = desk.place();
-    let mut person = person.at_pace(0.5);
-    person.ring();
-    person.answer();
+    // What is to be cut lasts long.
+    let desk = with_model(provider, "fake/announces-at-length");
+    let (id, mut person) = desk.connected();
     assert_eq!(person.hears(), GREETING);
     person.says("Sales");
     person.hears_somebody();

@@ -23,7 +23,7 @@ use sidetone_engine::storage::moves::part::{Chain, Head, Part, Tally};
 use sidetone_engine::storage::moves::receive::receive;
 use sidetone_engine::storage::moves::verify::verify;
 use sidetone_engine::storage::moves::{Move, Refusal, State};
-use sidetone_engine::storage::moving::{TABLES, Table};
+use sidetone_engine::storage::workspace_rows::{TABLES, Table};
 use sidetone_tests::World;
 
 use crate::cluster::Cluster;

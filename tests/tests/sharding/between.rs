@@ -18,7 +18,7 @@ use sidetone_engine::storage::moves::Refusal;
 use sidetone_engine::storage::moves::freeze::freeze;
 use sidetone_engine::storage::moves::lock;
 use sidetone_engine::storage::moves::shards::{self, Stage, Wish};
-use sidetone_engine::storage::moving::TABLES;
+use sidetone_engine::storage::workspace_rows::TABLES;
 use sidetone_tests::World;
 use sidetone_tests::process::bootstrap_key;
 

@@ -11,7 +11,7 @@ use sidetone_engine::sql;
 use sidetone_engine::storage::moves::cancel_export::cancel_export;
 use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
 use sidetone_engine::storage::moves::{Refusal, State, What};
-use sidetone_engine::storage::moving::SCHEMA;
+use sidetone_engine::storage::workspace_rows::SCHEMA;
 use sidetone_tests::World;
 use sidetone_tests::counted::Counted;
 use sidetone_tests::direct_access::disarm;

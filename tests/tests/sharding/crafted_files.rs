@@ -12,8 +12,8 @@ use sidetone_engine::storage::moves::erase::{Erasing, erase};
 use sidetone_engine::storage::moves::part::{
     BlobHead, CarriedSecrets, Found, Head, Kind, Owner, PageHead, Part, PartHead, Segment, Tally,
 };
-use sidetone_engine::storage::moving::{EMPTY, Page, Table};
 use sidetone_engine::storage::signing::{Origin, SecretOwner, SecretVersions};
+use sidetone_engine::storage::workspace_rows::{EMPTY, Page, Table};
 
 use crate::arriving::{File, Target, reason};
 use crate::cluster::Cluster;

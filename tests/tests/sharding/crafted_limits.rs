@@ -3,7 +3,7 @@ use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::base::limits::WEBHOOKS_MAX;
 use sidetone_engine::ports::statement::Value;
 use sidetone_engine::storage::moves::part::{Head, Part};
-use sidetone_engine::storage::moving::{Page, Table};
+use sidetone_engine::storage::workspace_rows::{Page, Table};
 
 use crate::arriving::{File, Target, reason};
 use crate::cluster::Cluster;

@@ -1,4 +1,4 @@
-//! The tables with rows of workspaces, as SQLite describes them: the engine's `storage/moving/known.rs` has the same, because
+//! The tables with rows of workspaces, as SQLite describes them: the engine's `storage/workspace_rows/known.rs` has the same, because
 //! D1 describes nothing.
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use sidetone::sandbox::memory;
 use sidetone_engine::base::hash::sha256_hex;
 use sidetone_engine::ports::statement::Rows;
 use sidetone_engine::storage::migrations::MIGRATIONS;
-use sidetone_engine::storage::moving::Kind;
+use sidetone_engine::storage::workspace_rows::Kind;
 
 use crate::schema::ask;
 
@@ -64,7 +64,7 @@ struct Index {
 /// `SIDETONE_UPDATE_SNAPSHOTS=1 cargo test -p sidetone-tests --test sharding described` writes the file.
 #[test]
 fn the_compiled_description_is_that_of_the_schema() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src/storage/moving/known.rs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/src/storage/workspace_rows/known.rs");
     let described = as_source(&sorted(tables(&memory())));
     if std::env::var_os("SIDETONE_UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&path, described).unwrap();

@@ -7,9 +7,11 @@ use serde_json::json;
 use sidetone_tests::World;
 use sidetone_tests::process::bootstrap_key;
 
-use crate::desks::{Dying, Hosts, Operator, assert_same, export_and_cancel, has_lived, move_over, run_erase};
 use crate::lost_writes::Failing;
 use crate::once::runs;
+use crate::operators::{
+    Dying, Hosts, Operator, assert_same, export_and_cancel, has_lived, move_over, run_erase,
+};
 
 /// Moves a workspace to and fro. Of each move, the commands die at another request: the nth of an export with its import, and the
 /// nth of erasing.
@@ -32,15 +34,15 @@ fn moves_wherever_commands_die(dies_after: bool) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("acme.move");
         let dying = Dying::at(&hosts, nth, dies_after);
-        let has_moved = has_lived(move_over(&dying.desk(from), &dying.desk(to), id, &file));
+        let has_moved = has_lived(move_over(&dying.operator(from), &dying.operator(to), id, &file));
         if !has_moved {
-            move_over(hosts.desk(from), hosts.desk(to), id, &file).unwrap();
+            move_over(hosts.operator(from), hosts.operator(to), id, &file).unwrap();
         }
         assert_eq!(hosts.running(), [to], "{when}");
         let dying = Dying::at(&hosts, nth, dies_after);
-        let is_erased = has_lived(run_erase(&dying.desk(from), id));
+        let is_erased = has_lived(run_erase(&dying.operator(from), id));
         if !is_erased {
-            run_erase(hosts.desk(from), id).unwrap();
+            run_erase(hosts.operator(from), id).unwrap();
         }
         assert_eq!(hosts.running(), [to], "{when}");
         assert_same(&everything(to), &before, &when);
@@ -95,14 +97,14 @@ fn moves_whatever_write_is_lost(at_source: bool) -> u32 {
             let call = tenant.a_recorded_call().id;
             tenant.run();
             let id = tenant.workspace_id();
-            let desks = [
+            let operators = [
                 Operator::of(&source, &keys[0], "https://source.example"),
                 Operator::of(&target, &keys[1], "https://target.example"),
             ];
             // Nothing is waited for any more.
-            export_and_cancel(&desks[0], &id);
+            export_and_cancel(&operators[0], &id);
             // A workspace whose triggers are not all there yet may still begin a run: this one waits until it has moved.
-            desks[0].jobs_run.set(false);
+            operators[0].jobs_run.set(false);
             let before = shown(&tenant, &call);
             let beside = neighbour.get("/assistants").ok().body;
             let folder = tempfile::tempdir().unwrap();
@@ -114,13 +116,13 @@ fn moves_whatever_write_is_lost(at_source: bool) -> u32 {
             let mut has_moved = false;
             let mut tries = 0;
             while !has_moved {
-                has_moved = move_over(&desks[0], &desks[1], &id, &file).is_ok();
+                has_moved = move_over(&operators[0], &operators[1], &id, &file).is_ok();
                 assert_ne!(running(), [true, true], "write {nth}");
                 tries += 1;
                 assert!(has_moved || tries < 3, "write {nth}: it fails again and again");
             }
-            if run_erase(&desks[0], &id).is_err() {
-                run_erase(&desks[0], &id).unwrap();
+            if run_erase(&operators[0], &id).is_err() {
+                run_erase(&operators[0], &id).unwrap();
             }
             let has_failed = failing.has_failed();
             failing.recover();

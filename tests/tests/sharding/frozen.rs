@@ -11,7 +11,7 @@ use sidetone_engine::ports::statement::{Statement, Value};
 use sidetone_engine::services::Services;
 use sidetone_engine::sql;
 use sidetone_engine::storage::moves::lock;
-use sidetone_engine::storage::moving::{TABLES, Window};
+use sidetone_engine::storage::workspace_rows::{TABLES, Window};
 use sidetone_tests::{Call, World};
 
 use crate::cluster::{Cluster, Shards};

@@ -21,8 +21,8 @@ use sidetone_engine::storage::moves::part::{BlobHead, Head, Part, Tally};
 use sidetone_engine::storage::moves::parts::next_part;
 use sidetone_engine::storage::moves::release::{Outcome, Receiver, Released, release};
 use sidetone_engine::storage::moves::{Move, Refusal, State};
-use sidetone_engine::storage::moving::{TABLES, Table};
 use sidetone_engine::storage::signing::{Origin, label};
+use sidetone_engine::storage::workspace_rows::{TABLES, Table};
 use sidetone_tests::World;
 use sidetone_tests::process::bootstrap_key;
 
@@ -349,11 +349,11 @@ fn what_has_moved_is_erased_but_for_its_keys_which_say_where_it_is() {
     hand_over(&services, &next_id, ANOTHER, None);
     while let Erasing::Rows(_) = block_on(erase(&services, &next_id)).unwrap().unwrap() {}
     assert_eq!(triggers(), shared);
-    assert!(block_on(services.create_key(&next_id)).is_err());
-    tenant.get("/assistants").refused("workspace_moved");
-    assert!(block_on(services.create_key(&id)).is_err(), "nobody gets another key");
-    let body = json!({"name": "New", "instructions": "Be kind."});
     let engine = tenant.sandbox().unwrap().engine();
+    assert!(block_on(engine.create_key(&next_id)).is_err());
+    tenant.get("/assistants").refused("workspace_moved");
+    assert!(block_on(engine.create_key(&id)).is_err(), "nobody gets another key");
+    let body = json!({"name": "New", "instructions": "Be kind."});
     let operated = engine.operate(&id, "create_assistant", Vec::new(), body.as_object().cloned());
     assert!(block_on(operated).is_err(), "nor does the operator change anything in it");
     assert_eq!(block_on(close(&services, &id)).unwrap().unwrap().state, State::Gone);

@@ -13,7 +13,7 @@ use sidetone_engine::storage::moves::erase::{Erasing, erase};
 use sidetone_engine::storage::moves::freeze::{Freeze, close, freeze};
 use sidetone_engine::storage::moves::release::{Receiver, Released, release};
 use sidetone_engine::storage::moves::{Move, Refusal, State, Step};
-use sidetone_engine::storage::moving::TABLES;
+use sidetone_engine::storage::workspace_rows::TABLES;
 use sidetone_tests::World;
 
 use crate::cluster::Cluster;

@@ -10,7 +10,7 @@ use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::ports::statement::{Rows, Statement, Value, long_read_of};
 use sidetone_engine::ports::{BoxFuture, Database, DatabaseError};
 use sidetone_engine::sql;
-use sidetone_engine::storage::moving::{
+use sidetone_engine::storage::workspace_rows::{
     AWAY, Keys, Kind, NAMES_A_STRANGER, Page, ROW_BYTES_MAX, TABLES, Table, Window, is_followed,
 };
 

@@ -5,7 +5,9 @@ use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_engine::ports::Database as _;
 use sidetone_engine::ports::statement::Value;
 use sidetone_engine::sql;
-use sidetone_engine::storage::moving::{Column, EMPTY, Kind, Page, Rule, TABLES, Table, Window, rule_of};
+use sidetone_engine::storage::workspace_rows::{
+    Column, EMPTY, Kind, Page, Rule, TABLES, Table, Window, rule_of,
+};
 use sidetone_tests::example::STARTED_AT_MS;
 
 use crate::cluster::Cluster;
@@ -66,7 +68,11 @@ fn every_column_with_json_has_the_rule() {
             let is_reference = table.by_number.iter().any(|one| one.column == column.name);
             if !texts.is_empty() && texts.iter().all(is_json) && !is_reference {
                 let rule = rule_of(table.name, column);
-                assert!(matches!(rule, Some(Rule::Json)), "{}.{}: {rule:?}", table.name, column.name);
+                let is_for_json = matches!(
+                    rule,
+                    Some(Rule::Json | Rule::JsonUpTo(_) | Rule::TextsUpTo(_) | Rule::WordLists)
+                );
+                assert!(is_for_json, "{}.{}: {rule:?}", table.name, column.name);
                 found += 1;
             }
         }
@@ -109,6 +115,21 @@ fn rows_that_would_harm_others_are_refused() {
         ("workspaces", vec![("archived_until", number(-1.0))], "archived_until"),
         // A run that waits for it holds up the next move.
         ("tools", vec![("timeout_ms", number(9e15))], "timeout_ms"),
+        // Whoever starts a run reads all that its assistant has, before its size is known.
+        ("assistant_documents", vec![("position", number(128.0))], "position"),
+        ("assistant_tools", vec![("position", number(64.0))], "position"),
+        ("assistant_revisions", vec![("tool_ids", text(&json!(vec!["x"; 65]).to_string()))], "tool_ids"),
+        ("documents", vec![("size_bytes", number(0.0))], "size_bytes"),
+        ("documents", vec![("content", text(&"x".repeat(60_000)))], "content"),
+        ("documents", vec![("metadata", text(&json!({"a": "x".repeat(40_000)}).to_string()))], "metadata"),
+        ("api_keys", vec![("name", text(&"x".repeat(5_000)))], "name"),
+        // What is kept has no limit then.
+        ("workspaces", vec![("snapshot_bytes", number(-1.0))], "snapshot_bytes"),
+        // It asks the operator's model so often.
+        ("scenarios", vec![("judge_votes", number(1e15))], "judge_votes"),
+        // The text index would have words of another workspace.
+        ("call_words", vec![("heads", text("a,k3m9qz7a.b"))], "heads"),
+        ("call_words", vec![("said", text(r#"["a\nk3m9qz7a.b"]"#))], "said"),
         // It subtracts what deleted calls have from the sums of all.
         ("calls", vec![("duration_ms", number(9_007_199_254_740_992.0))], "duration_ms"),
         ("calls", vec![("cost_microusd", number(-9_007_199_254_740_992.0))], "cost_microusd"),

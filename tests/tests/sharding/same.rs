@@ -6,7 +6,7 @@ use sidetone_engine::ports::{HttpReply, HttpRequest};
 use sidetone_engine::storage::signing::webhook_signature;
 use sidetone_tests::{Created, Reply, World};
 
-use crate::desks::{Hosts, assert_same, run_erase, run_export, run_import};
+use crate::operators::{Hosts, assert_same, run_erase, run_export, run_import};
 
 const TOOL: &str = "https://tools.example/order";
 const WEBHOOK: &str = "https://receiver.example/moved";
@@ -132,11 +132,11 @@ fn a_workspace_is_the_same_on_the_other_host_and_back_again() {
     assert_eq!(hosts.running(), [0]);
 
     let file = folder.path().join("there.move");
-    run_export(hosts.desk(0), &hosts.id, &file).unwrap();
+    run_export(hosts.operator(0), &hosts.id, &file).unwrap();
     assert_same(&hosts.everything(0), &before, "while it is frozen");
     let new = json!({"name": "New", "instructions": "Be kind."});
     home.post("/assistants", new.clone()).refused("workspace_moving");
-    run_import(hosts.desk(1), &file, hosts.desk(0)).unwrap();
+    run_import(hosts.operator(1), &file, hosts.operator(0)).unwrap();
     assert_eq!(hosts.running(), [1]);
     assert_same(&hosts.everything(1), &before, "where it has moved");
     assert_eq!(hosts.beside(), beside, "the neighbours are unchanged");
@@ -160,14 +160,14 @@ fn a_workspace_is_the_same_on_the_other_host_and_back_again() {
     away.with_key(key).get("/assistants").ok();
 
     // And back, over what is left there.
-    run_erase(hosts.desk(0), &hosts.id).unwrap();
+    run_erase(hosts.operator(0), &hosts.id).unwrap();
     hosts.calm_down(1);
     let waiting = away.run();
     let (before, beside) = (hosts.everything(1), hosts.beside());
     let file = folder.path().join("back.move");
-    run_export(hosts.desk(1), &hosts.id, &file).unwrap();
+    run_export(hosts.operator(1), &hosts.id, &file).unwrap();
     assert_same(&hosts.everything(1), &before, "while it is frozen there");
-    run_import(hosts.desk(0), &file, hosts.desk(1)).unwrap();
+    run_import(hosts.operator(0), &file, hosts.operator(1)).unwrap();
     assert_eq!(hosts.running(), [0]);
     assert_same(&hosts.everything(0), &before, "at home again");
     assert_eq!(hosts.beside(), beside, "the neighbours are unchanged");
@@ -181,6 +181,6 @@ fn a_workspace_is_the_same_on_the_other_host_and_back_again() {
     things.assert_signed(&home);
     assert_eq!(home.settle(&waiting.id)["status"], "completed");
     home.post("/assistants", new).created();
-    run_erase(hosts.desk(1), &hosts.id).unwrap();
+    run_erase(hosts.operator(1), &hosts.id).unwrap();
     home.get("/assistants").ok();
 }

@@ -5,7 +5,7 @@ use sidetone::database::Memory;
 use sidetone::sandbox::{block_on, memory};
 use sidetone_engine::ports::Database;
 use sidetone_engine::ports::statement::{Rows, Statement};
-use sidetone_engine::storage::moving::{OWNED, TABLES};
+use sidetone_engine::storage::workspace_rows::{OWNED, TABLES};
 
 /// Why a number that is local to its database may be unique.
 const NUMBER: &str = "a local number of the database; moved rows get a new one";

@@ -102,11 +102,3 @@ pub const EARLY_QUESTIONS_MAX: u32 = 3;
 pub const CALL_INPUTS_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Turns of a call whose times are kept: the latest.
 pub const CALL_TURNS_MAX: usize = 200;
-/// Spans that wait for a collector of traces on a host without a library for it; further ones are lost.
-pub const TRACE_SPANS_MAX: usize = 2_048;
-/// What they take.
-pub const TRACE_BYTES_MAX: usize = 1024 * 1024;
-/// Spans of one request to it.
-pub const TRACE_SPANS_AT_ONCE: usize = 512;
-/// How long it may take for a request.
-pub const TRACE_DEADLINE_MS: u64 = 5_000;

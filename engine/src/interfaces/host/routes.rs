@@ -1,18 +1,14 @@
 //! Which part of the service answers a request.
 use bytes::Bytes;
-use futures_util::future::join_all;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
 use crate::base::ids::RequestId;
-use crate::base::response::{
-    empty_response, error_response, json_response, method_not_allowed, with_incident,
-};
+use crate::base::response::{empty_response, error_response, json_response, method_not_allowed};
 use crate::interfaces::api::Api;
-use crate::interfaces::host::metrics;
+use crate::interfaces::host::{metrics, probes};
 use crate::interfaces::{Document, docs, home, mcp, mounted, moves, range, rest};
 use crate::live::{self, telephony};
-use crate::ports::{Incoming, NotWritable};
-use crate::services::Sharding;
+use crate::ports::Incoming;
 use crate::storage::fault::Fault;
 
 /// Answers a request with its complete body.
@@ -20,12 +16,14 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
     let services = api.services();
     let now_ms = services.ports().clock.now_ms();
     let path = incoming.request.uri().path();
+    let is_read = matches!(*incoming.request.method(), Method::GET | Method::HEAD);
     let open = match path {
         "/" => Some(home::respond(incoming.request.headers(), &services.config().base_url)),
         // Browsers ask for it on pages that name no icon.
         "/favicon.ico" => Some(empty_response(StatusCode::NO_CONTENT)),
-        "/healthz" => Some(health(api).await),
-        "/readyz" => Some(ready(api).await),
+        "/healthz" if is_read => Some(probes::health(api, now_ms).await),
+        "/readyz" if is_read => Some(probes::ready(api, now_ms).await),
+        "/healthz" | "/readyz" => Some(empty_response(StatusCode::NO_CONTENT)),
         "/metrics" => metrics::respond(api, incoming, now_ms, request_id).await,
         "/openapi.json" => {
             let respond = |text| json_response(200, text);
@@ -41,9 +39,9 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         _ => None,
     };
     if let Some(response) = open {
-        return match *incoming.request.method() {
-            Method::GET | Method::HEAD => response,
-            _ => error_response(&method_not_allowed("GET"), request_id),
+        return match is_read {
+            true => response,
+            false => error_response(&method_not_allowed("GET"), request_id),
         };
     }
     if path == live::SOCKET_PATH {
@@ -123,44 +121,4 @@ fn document(
     headers.insert(header::ETAG, etag.clone());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
-}
-
-/// The service is up when its storage answers.
-async fn health(api: &Api) -> Response<Bytes> {
-    let services = api.services();
-    let every = services.on_every_shard();
-    let directory = services.sharding().map(Sharding::directory);
-    let databases = every.iter().map(|one| &*one.ports().database).chain(directory);
-    let probes = databases.map(|database| database.read(vec![crate::sql!("SELECT 1 AS up")]));
-    match join_all(probes).await.into_iter().collect::<Result<Vec<_>, _>>() {
-        Ok(_) => json_response(200, Bytes::from_static(br#"{"status":"ok"}"#)),
-        Err(error) => {
-            let response = json_response(503, Bytes::from_static(br#"{"status":"unavailable"}"#));
-            with_incident(response, Some(format!("{error:?}")))
-        }
-    }
-}
-
-/// The service is ready when its storage takes writes, and it does not stop. A full disk is no reason to restart it: reads
-/// and deletes work.
-async fn ready(api: &Api) -> Response<Bytes> {
-    let services = api.services();
-    let ready = match services.stopping().has_begun() {
-        true => Err(NotWritable { reason: "the service stops", detail: "the service stops".to_owned() }),
-        false => {
-            let every = services.on_every_shard();
-            let writes = every.iter().map(|one| one.ports().database.takes_writes());
-            match join_all(writes).await.into_iter().collect::<Result<(), NotWritable>>() {
-                Ok(()) => services.directory_takes_writes().await,
-                refused => refused,
-            }
-        }
-    };
-    match ready {
-        Ok(()) => json_response(200, Bytes::from_static(br#"{"status":"ready"}"#)),
-        Err(NotWritable { reason, detail }) => {
-            let body = serde_json::json!({"status": "unavailable", "reason": reason});
-            with_incident(json_response(503, Bytes::from(body.to_string())), Some(detail))
-        }
-    }
 }

@@ -3,7 +3,7 @@ use futures_util::future::join_all;
 
 use super::Started;
 use super::models::Models;
-use crate::base::limits::{CHECKPOINT_MS, MODEL_TOTAL_MS};
+use crate::base::limits::{CHECKPOINT_MS, JUDGE_VOTES_MAX, MODEL_TOTAL_MS};
 use crate::base::yielding::yield_now;
 use crate::conversation::CallFault;
 use crate::conversation::transcript::TranscriptRow;
@@ -406,7 +406,8 @@ fn setup(started: &Started) -> SimulationSetup {
         // The built-in rules always rule the same.
         judge_votes: match simulation.judge_model.as_deref().unwrap_or(&assistant.model) {
             RULES_MODEL => 1,
-            _ => simulation.judge_votes.try_into().unwrap_or(1),
+            // A queued run may be from a file that somebody made up.
+            _ => simulation.judge_votes.clamp(1, JUDGE_VOTES_MAX).try_into().unwrap_or(1),
         },
         seed: started.seed.unsigned_abs(),
         limits: SimulationSetup::default_limits(),

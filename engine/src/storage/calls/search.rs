@@ -214,6 +214,11 @@ fn phone_number(text: &str) -> Option<String> {
     (digits.len() >= DIGITS_MIN).then_some(digits)
 }
 
+/// Whether a text is words of the index with single spaces, as they are stored.
+pub(in crate::storage) fn are_words(text: &str) -> bool {
+    text.is_empty() || text.split(' ').all(|word| tokens(word).eq([word]))
+}
+
 fn heads<'a>(id: &'a str, others: [Option<&'a str>; 4]) -> String {
     joined([id].into_iter().chain(others.into_iter().flatten())).unwrap_or_default()
 }

@@ -3,7 +3,7 @@ use super::{bound, insert_key, insert_workspace, place};
 use crate::services::{Services, Sharding};
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::moving::AWAY;
+use crate::storage::workspace_rows::AWAY;
 
 impl Services {
     /// The shard with the workspace of the key with this hash; `None`: nobody has this key. A key that the directory does not

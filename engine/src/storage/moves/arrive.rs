@@ -19,7 +19,7 @@ use crate::storage::moves::head::named;
 use crate::storage::moves::import::{Arriving, Status, is_import, progress};
 use crate::storage::moves::part::{Chain, Head, Needs, Tally};
 use crate::storage::moves::{Move, State, lock};
-use crate::storage::moving::SCHEMA;
+use crate::storage::workspace_rows::SCHEMA;
 
 /// Warnings of one answer.
 const WARNINGS_MAX: usize = 50;

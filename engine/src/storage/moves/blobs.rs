@@ -15,7 +15,7 @@ use crate::ports::{BlobKey, ByteRange};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
-use crate::storage::moving::{Table, Window};
+use crate::storage::workspace_rows::{Table, Window};
 use crate::storage::{archives, recordings};
 
 /// Rows whose blobs are looked for at once.

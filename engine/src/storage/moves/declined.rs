@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::base::error::{Code, Error};
 use crate::storage::fault::Fault;
 use crate::storage::moves::TOO_MANY_MOVES;
-use crate::storage::moving;
+use crate::storage::workspace_rows;
 
 /// Numbers that are named in one error.
 const NUMBERS_NAMED: usize = 20;
@@ -74,7 +74,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn of(page: usize, wrong: &moving::Wrong) -> Self {
+    fn of(page: usize, wrong: &workspace_rows::Wrong) -> Self {
         Self { page: Some(page), row: Some(wrong.row), column: wrong.column }
     }
 
@@ -93,12 +93,12 @@ impl Declined {
     }
 
     /// A page that is wrong. `page` counts from 1.
-    pub(super) fn page(page: usize, wrong: &moving::Wrong) -> Self {
+    pub(super) fn page(page: usize, wrong: &workspace_rows::Wrong) -> Self {
         Self::WrongPart(Place::of(page, wrong), wrong.what.to_owned())
     }
 
     /// A page that names something of another workspace. `page` counts from 1.
-    pub(super) fn stranger(page: usize, wrong: &moving::Wrong) -> Self {
+    pub(super) fn stranger(page: usize, wrong: &workspace_rows::Wrong) -> Self {
         Self::NamesAStranger(Place::of(page, wrong))
     }
 
@@ -170,7 +170,8 @@ impl Declined {
             }
             Self::KeysTaken(count) => {
                 return format!(
-                    "{count} API keys of this workspace are those of other workspaces of this host."
+                    "{count} API keys of this workspace are those of other workspaces of this host: both hosts were probably \
+                     started with the same SIDETONE_BOOTSTRAP_KEYS. Import it at another host."
                 );
             }
             Self::OutOfOrder(next) => return format!("Part {next} is the next one."),
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn an_error_says_where_and_why() {
-        let wrong = moving::Wrong { row: 2, column: Some("call_id"), what: "is not such an id" };
+        let wrong = workspace_rows::Wrong { row: 2, column: Some("call_id"), what: "is not such an id" };
         let error = Declined::page(3, &wrong).error();
         let details = json!({"page": 3, "row": 2, "column": "call_id", "what": "is not such an id", "reason": "wrong_part"});
         assert_eq!((error.code, error.details.as_deref()), (Code::MoveRefused, Some(&details)));

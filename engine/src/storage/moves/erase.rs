@@ -18,7 +18,7 @@ use crate::sql;
 use crate::storage::calls::search;
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::{Move, Refusal, State, Step};
-use crate::storage::moving::{EMPTY, Keys, TABLES, Table, Window};
+use crate::storage::workspace_rows::{EMPTY, Keys, TABLES, Table, Window};
 use crate::storage::{archives, recordings};
 
 /// The tables of the tombstone.

@@ -9,7 +9,7 @@ use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::progress::Progress;
 use crate::storage::moves::quiet::{self, Asked, Wait};
 use crate::storage::moves::{Move, Refusal, State, Step, jobs_away, lock};
-use crate::storage::moving::SCHEMA;
+use crate::storage::workspace_rows::SCHEMA;
 
 /// Whether a workspace is frozen.
 #[derive(Debug, PartialEq, Eq)]

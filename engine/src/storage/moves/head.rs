@@ -15,7 +15,7 @@ use crate::storage::moves::code::{FileKey, key_digest};
 use crate::storage::moves::part::{Head, Needs};
 use crate::storage::moves::progress::Progress;
 use crate::storage::moves::{Move, Refusal};
-use crate::storage::moving::AWAY;
+use crate::storage::workspace_rows::AWAY;
 
 /// The head of the file. It is the same whenever it is asked for, also after the workspace was handed over: a file may have to
 /// be made again.

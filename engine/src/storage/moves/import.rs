@@ -12,7 +12,7 @@ use crate::storage::moves::declined::Declined;
 use crate::storage::moves::lock::{self, Expected};
 use crate::storage::moves::part::{Chain, Tally};
 use crate::storage::moves::{Move, State};
-use crate::storage::moving::{SCHEMA, Sum};
+use crate::storage::workspace_rows::{SCHEMA, Sum};
 
 /// An import, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::moves::State;
-use crate::storage::moving::{TABLES, Table};
+use crate::storage::workspace_rows::{TABLES, Table};
 
 /// The message of the triggers, as the `Constraint` of a
 /// [`DatabaseError`](crate::ports::DatabaseError) contains it.

@@ -20,6 +20,8 @@ pub(super) struct Recording {
     pub file: StoredFile,
     /// Of the whole file, with its head.
     size_bytes: u64,
+    /// As many segments as are removed with it.
+    segments: u64,
 }
 
 impl Recording {
@@ -28,6 +30,7 @@ impl Recording {
         Ok(Self {
             file: file(workspace_id, &call_id, &row)?,
             size_bytes: u64::try_from(row.integer("size_bytes")?).unwrap_or(0),
+            segments: row.integer("segments")?.unsigned_abs(),
             call_id,
         })
     }
@@ -36,7 +39,7 @@ impl Recording {
     pub(super) fn segment_bytes(&self, n: u64) -> Option<u64> {
         let audio = self.size_bytes.saturating_sub(self.file.head.len() as u64);
         let left = audio.checked_sub(n.checked_mul(self.file.segment_bytes)?)?;
-        (left > 0).then(|| left.min(self.file.segment_bytes))
+        (left > 0 && n < self.segments).then(|| left.min(self.file.segment_bytes))
     }
 }
 
@@ -55,9 +58,9 @@ impl Recordings {
         }
         let find = sql!(
             format!(
-                "SELECT {}, r.call_id AS call_id FROM recordings AS r
+                "SELECT {}, r.segments AS segments, r.call_id AS call_id FROM recordings AS r
                  WHERE r.id IN (SELECT value FROM json_each(:ids)) AND +r.workspace_id = :ws AND r.state = 'ready'
-                 AND r.rate_hz IS NOT NULL AND r.segment_ms IS NOT NULL",
+                 AND r.rate_hz IS NOT NULL AND r.segment_ms IS NOT NULL AND r.segments IS NOT NULL",
                 columns::FILE
             ),
             ids = json!(ids).to_string()

@@ -18,8 +18,8 @@ use crate::storage::moves::declined::Declined;
 use crate::storage::moves::import::{self, Status};
 use crate::storage::moves::part::Owner;
 use crate::storage::moves::{Move, State, jobs_away, lock};
-use crate::storage::moving::AWAY;
 use crate::storage::signing::label;
+use crate::storage::workspace_rows::AWAY;
 
 /// An import that is being opened, or was.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub use self::tally::{Chain, Tally};
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, RecordingId};
 use crate::base::limits::{MOVE_PART_BYTES_MAX, MOVE_PART_HEAD_BYTES_MAX, MOVE_PART_SECRETS_MAX};
-use crate::storage::moving::{Page, ROWS_MAX};
+use crate::storage::workspace_rows::{Page, ROWS_MAX};
 
 /// Why bytes are no part, in words that have no value of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

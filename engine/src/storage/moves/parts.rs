@@ -13,7 +13,7 @@ use crate::ports::statement::Value;
 use crate::services::Services;
 use crate::storage::fault::Fault;
 use crate::storage::moves::{Move, Refusal, State, Step};
-use crate::storage::moving::{EMPTY, Page, SCHEMA, TABLES, Table, Window};
+use crate::storage::workspace_rows::{EMPTY, Page, SCHEMA, TABLES, Table, Window};
 
 /// The table whose rows are written with an entry of the text index each.
 pub(super) const WORDS: &str = "call_words";

@@ -6,7 +6,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::Fault;
 use crate::storage::jobs::JobKind;
-use crate::storage::moving::EMPTY;
+use crate::storage::workspace_rows::EMPTY;
 
 /// After the end of a telephone call, carriers report its price for so long, usually.
 const SETTLE_MS: i64 = 5 * 60_000;

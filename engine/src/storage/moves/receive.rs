@@ -18,7 +18,7 @@ use crate::storage::moves::head::named_by_rows;
 use crate::storage::moves::import::{self, Arriving, At, Compared};
 use crate::storage::moves::part::{Kind, Part, WrongPart};
 use crate::storage::moves::{Move, State, lock};
-use crate::storage::moving::{Page, Sum, TABLES};
+use crate::storage::workspace_rows::{Page, Sum, TABLES};
 
 /// Rows of these tables that a workspace has at most: one batch or one request takes all of them. Runs that were under way wait
 /// beside those that are queued. The head has room for few keys.

@@ -9,7 +9,7 @@ use crate::services::Services;
 use crate::sql;
 use crate::storage::fault::retry_stale;
 use crate::storage::moves::{Move, Refusal, State, Step};
-use crate::storage::moving::{AWAY, SCHEMA};
+use crate::storage::workspace_rows::{AWAY, SCHEMA};
 
 /// To whom a workspace is handed over.
 #[derive(Debug, Clone, Copy)]

@@ -30,7 +30,7 @@ use crate::sql;
 use crate::storage::directory::{Home, Transit};
 use crate::storage::fault::{Fault, retry_stale};
 use crate::storage::moves::{Move, Refusal, State, Step, Wait};
-use crate::storage::moving::{SCHEMA, Sum, Table};
+use crate::storage::workspace_rows::{SCHEMA, Sum, Table};
 
 /// What the operator wishes.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use crate::ports::statement::{Row, Statement};
 use crate::services::Services;
 use crate::sql;
 use crate::storage::moves::State;
-use crate::storage::moving::AWAY;
+use crate::storage::workspace_rows::AWAY;
 
 /// What whoever sends the key with this hash is told; `None`: it is the key of no such workspace. One that is in another database
 /// of this host is none: whoever remembers this one for the key asks the directory then. In between, it moves.

@@ -21,7 +21,7 @@ use crate::storage::moves::import::{self, Arriving, At, Compared, Status};
 use crate::storage::moves::named_blobs::{Recordings, transcripts_at};
 use crate::storage::moves::parts::To;
 use crate::storage::moves::{Move, State};
-use crate::storage::moving::{Sum, TABLES, Table, Window};
+use crate::storage::workspace_rows::{Sum, TABLES, Table, Window};
 
 /// Blobs of one request.
 const BLOBS_MAX: usize = 100;

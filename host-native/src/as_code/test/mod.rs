@@ -1,9 +1,9 @@
 //! `sidetone test`: runs a folder's simulations in this process, in parallel, and says which did not pass.
-mod desk;
 mod json;
 mod junit;
 mod models;
 mod runner;
+mod service;
 mod transcript;
 
 use std::fs;
@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::folder::shown;
 use super::kind::Kind;
 use super::show::Paint;
-use super::{CONFLICT, DONE, existing, lock, say};
+use super::{DONE, FINDINGS, existing, lock, say};
 use crate::data::resolved;
 use crate::text::clean;
 
@@ -168,7 +168,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if let Some(path) = &options.json {
         write(path, json::report(&report))?;
     }
-    Ok(if report.runs.iter().any(|run| run.verdict.is_bad()) { CONFLICT } else { DONE })
+    Ok(if report.runs.iter().any(|run| run.verdict.is_bad()) { FINDINGS } else { DONE })
 }
 
 /// Refuses reports that would be written over one another, or over what the folder has.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::desk::{Desk, problem};
+use super::service::{Service, problem};
 use super::{Options, Ran, Report, Verdict};
 use crate::as_code::failure::Failure;
 use crate::as_code::folder::{Folder, shown};
@@ -66,15 +66,15 @@ pub fn run(folder: &Folder, cases: &mut [Case<'_>], options: &Options) -> Result
     };
     thread::scope(|scope| {
         let work = || {
-            let mut desk = Desk::new(folder, options.model.as_deref());
+            let mut service = Service::new(folder, options.model.as_deref());
             let mut ran = 0;
             while let Some((number, part)) = take() {
                 if ran + part.len() > RUNS_PER_DESK {
-                    desk = Desk::new(folder, options.model.as_deref());
+                    service = Service::new(folder, options.model.as_deref());
                     ran = 0;
                 }
                 ran += part.len();
-                match run_part(&mut desk, part) {
+                match run_part(&mut service, part) {
                     Ok(mut runs) => {
                         // Of runs that are well, only the report for programs has more than the result.
                         if options.json.is_none() {
@@ -118,37 +118,37 @@ pub fn run(folder: &Folder, cases: &mut [Case<'_>], options: &Options) -> Result
     Ok(Report { runs, seconds: started.elapsed().as_secs_f64(), cores })
 }
 
-fn run_part<'a>(desk: &mut Desk<'a>, part: &[(Case<'a>, i64)]) -> Result<Vec<Ran>, Failure> {
+fn run_part<'a>(service: &mut Service<'a>, part: &[(Case<'a>, i64)]) -> Result<Vec<Ran>, Failure> {
     let mut runs = Vec::with_capacity(part.len());
     for (case, seed) in part {
-        let id = desk.id(Kind::Simulation, case.simulation)?;
-        let has_now = desk.states_now(case.scenario);
+        let id = service.id(Kind::Simulation, case.simulation)?;
+        let has_now = service.states_now(case.scenario);
         let mut body = json!({"mode": "chat", "seed": seed});
         if !has_now {
             body["variables"] = json!({"now": NOW});
         }
-        runs.push((case, *seed, desk.sandbox.post(&format!("/simulations/{id}/runs"), body)));
+        runs.push((case, *seed, service.sandbox.post(&format!("/simulations/{id}/runs"), body)));
     }
-    desk.sandbox.run_jobs();
+    service.sandbox.run_jobs();
     let mut ended = Vec::with_capacity(part.len());
     for (case, seed, start) in runs {
         let mut reply = start.json;
         if start.status == 201 {
             let path = format!("/simulations/runs/{}", reply["id"].as_str().unwrap_or_default());
-            reply = desk.sandbox.get(&path).json;
+            reply = service.sandbox.get(&path).json;
             for _ in 0..WAITS_MAX {
                 if !matches!(reply["status"].as_str(), Some("queued" | "running")) {
                     break;
                 }
-                desk.sandbox.advance(1_000);
-                desk.sandbox.run_jobs();
-                reply = desk.sandbox.get(&path).json;
+                service.sandbox.advance(1_000);
+                service.sandbox.run_jobs();
+                reply = service.sandbox.get(&path).json;
             }
         }
         ended.push(ran(case, seed, &mut reply));
     }
     // What was asked of endpoints is of no use here.
-    desk.sandbox.sent_http();
+    service.sandbox.sent_http();
     Ok(ended)
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::runtime;
 use crate::moving::Stop;
 use crate::moving::database::{Moving, to_database};
-use crate::moving::desk::Desk;
+use crate::moving::host::MoveHost;
 use crate::moving::sample::workspace;
 
 /// What the service answers after it was asked for the workspace, one after the other, and what it was asked.
@@ -40,7 +40,7 @@ impl Played {
     }
 }
 
-impl Desk for Played {
+impl MoveHost for Played {
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
         let (status, body) = match request.uri().path() {
             "/operator/workspaces" => (200, json!({"id": workspace(), "name": "Acme"})),

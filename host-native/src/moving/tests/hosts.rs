@@ -8,7 +8,7 @@ use http::{Request, Response};
 use serde_json::{Value, json};
 use sidetone_engine::storage::moves::part::{Chain, Head, Kind, Part, Tally};
 
-use crate::moving::desk::Desk;
+use crate::moving::host::MoveHost;
 use crate::moving::sample::{head, parts, workspace};
 use crate::moving::stop::Stop;
 
@@ -319,9 +319,9 @@ impl Target {
     }
 }
 
-macro_rules! desk {
+macro_rules! host {
     ($host:ident, $place:literal) => {
-        impl Desk for $host {
+        impl MoveHost for $host {
             fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
                 Box::pin(ready(Ok(self.answer(&request))))
             }
@@ -337,8 +337,8 @@ macro_rules! desk {
     };
 }
 
-desk!(Source, "https://box.example.com");
-desk!(Target, "https://edge.example.com");
+host!(Source, "https://box.example.com");
+host!(Target, "https://edge.example.com");
 
 /// A command that dies at its nth request, whichever host that is to.
 #[derive(Debug)]
@@ -354,17 +354,17 @@ impl Dying {
     }
 
     /// A host, as this command sees it.
-    pub(super) fn desk<'a>(&'a self, host: &'a dyn Desk) -> DyingDesk<'a> {
-        DyingDesk { command: self, host }
+    pub(super) fn host<'a>(&'a self, host: &'a dyn MoveHost) -> DyingHost<'a> {
+        DyingHost { command: self, host }
     }
 }
 
-pub(super) struct DyingDesk<'a> {
+pub(super) struct DyingHost<'a> {
     command: &'a Dying,
-    host: &'a dyn Desk,
+    host: &'a dyn MoveHost,
 }
 
-impl Desk for DyingDesk<'_> {
+impl MoveHost for DyingHost<'_> {
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
         Box::pin(async move {
             let left = self.command.left.get().saturating_sub(1);

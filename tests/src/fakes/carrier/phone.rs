@@ -251,7 +251,7 @@ impl Phone {
             std::thread::sleep(Duration::from_millis(20));
         }
         if let Some(line) = &self.line {
-            let closed = line.wait(Duration::from_secs(1), |state| state.closed.clone());
+            let closed = line.wait(Duration::from_secs(3), |state| state.closed.clone());
             assert!(closed.is_some(), "{}: a second stream while the first one is open: 422", self.id());
         }
         self.reconnects().pop().filter(|_| !self.is_over)

@@ -257,7 +257,7 @@ impl Service {
     fn waits_for(&self, what: &str) {
         let started = std::time::Instant::now();
         while !self.came().iter().any(|text| text.contains(what)) {
-            assert!(started.elapsed().as_secs() < 5, "{what}: {:?}", self.came());
+            assert!(started.elapsed().as_secs() < 60, "{what}: {:?}", self.came());
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
@@ -287,7 +287,7 @@ fn a_placed_call_from_ringing_to_hang_up() {
     service.waits_for(r#"{"end":true}"#);
     let events = service.events();
     assert_eq!(events[..2], ["Ringing", "Answered"]);
-    assert_eq!(events[2], "Ended { how: HungUp, seconds: 1 }");
+    assert!(events[2].starts_with("Ended { how: HungUp, seconds: "), "{events:?}");
     assert_eq!(server.orders("+100").len(), 1);
     assert_eq!(
         service.order(&server, &format!("/calls/{}/end", phone.id()), &json!({})).unwrap().status,
@@ -301,13 +301,13 @@ fn cleared_audio_is_never_played() {
     service.place(&server, "+100").unwrap();
     let mut phone = server.rings("+100").at_pace(0.5);
     phone.answer();
-    phone.say_at_once(&[7; 1_600]);
+    phone.say_at_once(&[7; 16_000]);
     phone.key('1');
     phone.hear_until("the beginning", |heard| (!heard.is_empty()).then_some(()));
     phone.key('2');
     service.waits_for(r#"{"cleared":["one"]}"#);
     let cleared = phone.cleared();
-    assert_eq!((cleared.len(), cleared[0].heard_samples + cleared[0].dropped_samples), (1, 1_600));
+    assert_eq!((cleared.len(), cleared[0].heard_samples + cleared[0].dropped_samples), (1, 16_000));
     assert!(phone.heard_for(100).is_empty());
     assert_eq!(phone.heard().len(), cleared[0].heard_samples);
     phone.key('3');

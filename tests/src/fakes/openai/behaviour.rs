@@ -9,6 +9,7 @@ pub const MODELS: &[(&str, &str)] = &[
     ("echo", "repeats the user's last message"),
     ("tools", "calls the first tool with the user's words for every property, then says its result"),
     ("parallel-tools", "says \"One moment.\" and calls all tools at once, then says their results"),
+    ("announces-at-length", "as `parallel-tools`; what it says first takes longer than five seconds"),
     ("twice", "says \"One moment.\" and calls the first tool twice, then says the results"),
     ("unknown-tool", "calls an unknown tool, then says the result"),
     ("bad-arguments", "calls the first tool with half a JSON object, then says the result"),
@@ -67,6 +68,11 @@ pub const FIRST_SENTENCE: &str = "That is a very good question.";
 const BEGUN: &str = "That is a very good question. On Sat";
 /// The rest of it.
 pub const SECOND_SENTENCE: &str = "On Saturday we open at ten.";
+
+/// What a model says that announces at length.
+const LONG_ANNOUNCEMENT: &str = "One moment while I look for somebody who knows more about this than I do and who has the \
+                                 time to talk with you about it because at this hour of the day most of them are on the \
+                                 telephone or out in the house by the lake.";
 
 /// The reaction to a request.
 pub enum Act {
@@ -127,8 +133,18 @@ impl Reply {
 pub fn act(model: &str, body: &Value, first: bool) -> Act {
     let echo = || Reply::say(last_user(body));
     Act::Reply(match model {
-        "echo" | "tools" | "parallel-tools" | "twice" | "unknown-tool" | "bad-arguments"
-        | "unfit-arguments" | "says-goodbye" | "repeats" | "writes-slowly" | "breaks-off"
+        "echo"
+        | "tools"
+        | "parallel-tools"
+        | "announces-at-length"
+        | "twice"
+        | "unknown-tool"
+        | "bad-arguments"
+        | "unfit-arguments"
+        | "says-goodbye"
+        | "repeats"
+        | "writes-slowly"
+        | "breaks-off"
             if looks_back(body) =>
         {
             analyst()
@@ -136,6 +152,10 @@ pub fn act(model: &str, body: &Value, first: bool) -> Act {
         "echo" => echo(),
         "tools" => tools(body, Shape::Usual),
         "parallel-tools" => parallel_tools(body, Shape::Usual),
+        "announces-at-length" => after_tools(body).unwrap_or_else(|| Reply {
+            text: LONG_ANNOUNCEMENT.to_owned(),
+            ..parallel_tools(body, Shape::Usual)
+        }),
         "twice" => {
             let mut reply = parallel_tools(body, Shape::Usual);
             reply.calls = reply.calls.iter().take(1).cycle().take(2).cloned().collect();

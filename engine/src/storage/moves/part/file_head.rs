@@ -19,7 +19,7 @@ pub struct Head {
     pub workspace_id: WorkspaceId,
     /// Its name.
     pub name: String,
-    /// What its rows are of, as [`SCHEMA`](crate::storage::moving::SCHEMA) says.
+    /// What its rows are of, as [`SCHEMA`](crate::storage::workspace_rows::SCHEMA) says.
     pub schema: String,
     /// When it was frozen: RFC 3339.
     pub frozen_at: String,

@@ -2,8 +2,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{ToolId, WebhookId};
-use crate::storage::moving::at_most;
 use crate::storage::signing::SecretOwner;
+use crate::storage::workspace_rows::at_most;
 
 /// Secrets of one owner: that of the current version, and of the one before.
 pub const SEALED_MAX: usize = 2;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Head, Kind, Part, PartHead, WrongPart};
 use crate::base::hash::sha256_hex;
-use crate::storage::moving::{Page, Sum};
+use crate::storage::workspace_rows::{Page, Sum};
 
 /// The chain of parts: what was added, in which order, and to which head. A part that is missing, there twice, changed, or of
 /// another export breaks it.

@@ -11,7 +11,7 @@ use crate::storage::fault::Fault;
 use crate::storage::moves::arrive::check_numbers;
 use crate::storage::moves::declined::{Declined, Place};
 use crate::storage::moves::parts::WORDS;
-use crate::storage::moving::{NAMES_A_STRANGER, Page, Table};
+use crate::storage::workspace_rows::{NAMES_A_STRANGER, Page, Table};
 
 /// The times of the turns of a call, at most: five numbers for each turn.
 const TURNS_BYTES_MAX: usize = 512 * CALL_TURNS_MAX;

@@ -219,10 +219,12 @@ impl Phone {
         }
     }
 
-    /// Drops the connection without reporting the end of the call.
+    /// Drops the connection without reporting the end of the call. It is gone when this returns.
     #[track_caller]
     pub fn drop_connection(&mut self) {
-        self.line().drop_connection();
+        let line = self.line();
+        line.drop_connection();
+        line.wait(Duration::from_millis(TIMEOUT_MS), |state| state.closed.clone());
         self.line = None;
     }
 

@@ -13,16 +13,16 @@ use crate::as_code::kind::{Kind, Verb, operation};
 /// The fields that name a voice or an ear: written conversations have neither, and a provider's is not configured here.
 const SPOKEN: [&str; 2] = ["voice", "transcriber"];
 
-/// The service.
-pub struct Desk<'a> {
-    /// The service itself.
+/// The service, with what was created in it so far.
+pub struct Service<'a> {
+    /// Where it runs.
     pub sandbox: Sandbox,
     folder: &'a Folder,
     model: Option<&'a str>,
     ids: HashMap<(Kind, &'a str), String>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Service<'a> {
     /// Without resources yet.
     pub fn new(folder: &'a Folder, model: Option<&'a str>) -> Self {
         // Tools are mocked or fail; their URLs may be those of a developer's machine.

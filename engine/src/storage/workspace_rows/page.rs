@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for ReadValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::moving::TABLES;
+    use crate::storage::workspace_rows::TABLES;
 
     #[test]
     fn a_line_has_so_many_rows_and_values() {

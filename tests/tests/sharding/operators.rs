@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use sidetone::moving::Stop;
-use sidetone::moving::desk::Desk;
 use sidetone::moving::export::{self, Export};
 use sidetone::moving::file::Reader;
+use sidetone::moving::host::MoveHost;
 use sidetone::moving::import::{self, Import};
 use sidetone_engine::base::ids::{Id as _, WorkspaceId};
 use sidetone_tests::World;
@@ -29,7 +29,7 @@ const HOUR_MS: i64 = 3_600_000;
 /// What a command says that has died.
 const DIED: &str = "it died";
 
-/// The answer of a desk.
+/// The answer of a host.
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, Stop>> + 'a>>;
 
 fn at_once<'a>(outcome: Result<Response<Bytes>, Stop>) -> Answer<'a> {
@@ -71,7 +71,7 @@ impl Operator {
     }
 }
 
-impl Desk for Operator {
+impl MoveHost for Operator {
     fn ask(&self, request: Request<Bytes>) -> Answer<'_> {
         at_once(Ok(self.answer(request)))
     }
@@ -136,7 +136,7 @@ impl Hosts {
     }
 
     /// The operator of a host.
-    pub fn desk(&self, at: usize) -> &Operator {
+    pub fn operator(&self, at: usize) -> &Operator {
         &self.hosts[at].operator
     }
 
@@ -147,7 +147,7 @@ impl Hosts {
 
     /// What is under way comes to its end. Then the two clocks are a second apart.
     pub fn calm_down(&self, at: usize) {
-        export_and_cancel(self.desk(at), &self.id);
+        export_and_cancel(self.operator(at), &self.id);
         let now_ms = self.hosts.iter().map(Host::now_ms).max().unwrap();
         for (host, second) in self.hosts.iter().zip([0, 1_000]) {
             host.target.cluster.sandbox().advance(now_ms + second - host.now_ms());
@@ -192,7 +192,7 @@ pub fn assert_same(after: &BTreeMap<String, Bytes>, before: &BTreeMap<String, By
 }
 
 /// `sidetone export --workspace ID FILE`
-pub fn run_export(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<String, Stop> {
+pub fn run_export(host: &dyn MoveHost, id: &WorkspaceId, file: &Path) -> Result<String, Stop> {
     let wish = Export {
         workspace: id,
         file,
@@ -200,29 +200,29 @@ pub fn run_export(desk: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<Stri
         wait: Duration::from_secs(60),
         pause: Duration::from_millis(1),
     };
-    wait(export::export(desk, &wish, &mut |_: &str| ()))
+    wait(export::export(host, &wish, &mut |_: &str| ()))
 }
 
 /// An export that is canceled. What was under way has come to its end for it.
-pub fn export_and_cancel(desk: &dyn Desk, id: &WorkspaceId) {
+pub fn export_and_cancel(host: &dyn MoveHost, id: &WorkspaceId) {
     let folder = tempfile::tempdir().unwrap();
-    run_export(desk, id, &folder.path().join("unused.move")).unwrap();
-    wait(export::cancel(desk, id)).unwrap();
+    run_export(host, id, &folder.path().join("unused.move")).unwrap();
+    wait(export::cancel(host, id)).unwrap();
 }
 
 /// `sidetone import FILE --from …`
-pub fn run_import(desk: &dyn Desk, file: &Path, from: &dyn Desk) -> Result<String, Stop> {
+pub fn run_import(host: &dyn MoveHost, file: &Path, from: &dyn MoveHost) -> Result<String, Stop> {
     let wish = Import { file, from: Some(from), admin: None };
-    wait(import::import(desk, &wish, &mut |_: &str| ()))
+    wait(import::import(host, &wish, &mut |_: &str| ()))
 }
 
 /// `sidetone export --workspace ID --erase --yes`
-pub fn run_erase(desk: &dyn Desk, id: &WorkspaceId) -> Result<String, Stop> {
-    wait(export::erase(desk, id, true, &mut |_: &str| ()))
+pub fn run_erase(host: &dyn MoveHost, id: &WorkspaceId) -> Result<String, Stop> {
+    wait(export::erase(host, id, true, &mut |_: &str| ()))
 }
 
 /// Both commands, the first one until its file is complete.
-pub fn move_over(from: &dyn Desk, to: &dyn Desk, id: &WorkspaceId, file: &Path) -> Result<(), Stop> {
+pub fn move_over(from: &dyn MoveHost, to: &dyn MoveHost, id: &WorkspaceId, file: &Path) -> Result<(), Stop> {
     if Reader::open(file).is_err() {
         run_export(from, id, file)?;
     }
@@ -243,8 +243,8 @@ impl<'a> Dying<'a> {
     }
 
     /// A host, as these commands see it.
-    pub fn desk(&self, at: usize) -> DyingDesk<'_> {
-        DyingDesk { command: self, desk: self.hosts.desk(at) }
+    pub fn operator(&self, at: usize) -> DyingHost<'_> {
+        DyingHost { command: self, operator: self.hosts.operator(at) }
     }
 }
 
@@ -260,13 +260,13 @@ pub fn has_lived<T>(outcome: Result<T, Stop>) -> bool {
     }
 }
 
-/// See [`Dying::desk`].
-pub struct DyingDesk<'a> {
+/// See [`Dying::operator`].
+pub struct DyingHost<'a> {
     command: &'a Dying<'a>,
-    desk: &'a Operator,
+    operator: &'a Operator,
 }
 
-impl Desk for DyingDesk<'_> {
+impl MoveHost for DyingHost<'_> {
     fn ask(&self, request: Request<Bytes>) -> Answer<'_> {
         let Dying { hosts, left, dies_after } = self.command;
         let what = format!("{} {}", request.method(), request.uri());
@@ -275,17 +275,17 @@ impl Desk for DyingDesk<'_> {
         if dies && !dies_after {
             return at_once(Err(Stop::Failed(DIED.to_owned())));
         }
-        let answer = self.desk.answer(request);
+        let answer = self.operator.answer(request);
         let running = hosts.running();
         assert!(running.len() < 2, "both run it after {what}");
         at_once(if dies { Err(Stop::Failed(DIED.to_owned())) } else { Ok(answer) })
     }
 
     fn place(&self) -> &str {
-        self.desk.place()
+        self.operator.place()
     }
 
     fn option(&self) -> String {
-        self.desk.option()
+        self.operator.option()
     }
 }

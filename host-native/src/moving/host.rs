@@ -8,8 +8,8 @@ use super::Stop;
 use super::asking::Refusal;
 use crate::service_client::ServiceClient;
 
-/// A host.
-pub trait Desk {
+/// A host of a move.
+pub trait MoveHost {
     /// Answers a request, whose URI is a path. Each may be repeated.
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>>;
 
@@ -59,7 +59,7 @@ impl Remote {
     }
 }
 
-impl Desk for Remote {
+impl MoveHost for Remote {
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
         Box::pin(self.answer(request))
     }
@@ -104,7 +104,7 @@ impl Folder {
     }
 }
 
-impl Desk for Folder {
+impl MoveHost for Folder {
     fn ask(&self, request: Request<Bytes>) -> LocalBoxFuture<'_, Result<Response<Bytes>, Stop>> {
         Box::pin(self.answer(request))
     }

@@ -4,6 +4,7 @@
 //!
 //! Nothing is under way in such a workspace: a call of somebody else that is made up as one that goes on, at the operator's
 //! carrier, could be hung up.
+use std::borrow::Cow;
 use std::slice::from_ref;
 
 use serde::de::IgnoredAny;
@@ -19,13 +20,16 @@ use crate::base::ids::prefix::{
     TOOL, WEBHOOK, WORKSPACE,
 };
 use crate::base::limits::{
-    CALLS_AT_ONCE_MAX, INTEGER_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX,
-    TOOL_TIMEOUT_MS_MAX, TOOL_TIMEOUT_MS_MIN,
+    CALLS_AT_ONCE_MAX, DOCUMENT_BYTES_MAX, DOCUMENTS_PER_ASSISTANT_MAX, INTEGER_MAX, JUDGE_VOTES_MAX,
+    METADATA_BYTES_MAX, NAME_CHARS_MAX, RETENTION_DAYS_MAX, RUNS_AT_ONCE_MAX, TOOL_DESCRIPTION_CHARS_MAX,
+    TOOL_TIMEOUT_MS_MAX, TOOL_TIMEOUT_MS_MIN, TOOLS_PER_ASSISTANT_MAX,
 };
+use crate::base::targets::URL_BYTES_MAX;
 use crate::base::text::is_line;
+use crate::base::tool_parameters::TOOL_PARAMETERS_BYTES_MAX;
 use crate::carriers::CarrierName;
 use crate::ports::statement::Value;
-use crate::storage::calls::CallStatus;
+use crate::storage::calls::{CallStatus, search};
 use crate::storage::jobs::JobKind;
 use crate::storage::recordings::State;
 use crate::storage::runs::RunStatus;
@@ -39,6 +43,16 @@ pub enum Rule {
     IdOrEmpty(&'static [&'static str]),
     /// JSON.
     Json,
+    /// JSON of at most so many bytes.
+    JsonUpTo(usize),
+    /// A JSON list of at most so many texts.
+    TextsUpTo(usize),
+    /// A text of at most so many bytes.
+    UpTo(usize),
+    /// Words of the text index.
+    Words,
+    /// A JSON list of such.
+    WordLists,
     /// A word for which this holds.
     Word(fn(&str) -> bool),
     /// A name: it is shown in a line.
@@ -53,7 +67,9 @@ pub enum Rule {
     NoId(&'static str),
 }
 
-use Rule::{Between, Due, Id, IdOrEmpty, Json, Name, NoId, Null, Word};
+use Rule::{
+    Between, Due, Id, IdOrEmpty, Json, JsonUpTo, Name, NoId, Null, TextsUpTo, UpTo, Word, WordLists, Words,
+};
 
 /// Tables with rows only while something is under way.
 pub const EMPTY: &[&str] = &[
@@ -77,7 +93,8 @@ const BY_NAME: &[(&str, Rule)] = &[
     ("event_id", Id(&[EVENT])),
     ("job_id", Id(&[JOB])),
     ("link_id", Id(&[TEST_TOKEN])),
-    ("metadata", Json),
+    ("metadata", JsonUpTo(ESCAPED * METADATA_BYTES_MAX)),
+    ("name", UpTo(SMALL_BYTES_MAX)),
     ("persona_id", Id(&[PERSONA])),
     ("scenario_id", Id(&[SCENARIO])),
     ("simulation_id", Id(&[SIMULATION])),
@@ -91,19 +108,34 @@ const BY_NAME: &[(&str, Rule)] = &[
 
 /// Columns of one table; they precede [`BY_NAME`].
 const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
+    // Lists read many rows of this and the next tables at once.
+    ("api_keys", &[("hint", UpTo(SMALL_BYTES_MAX))]),
+    // Whoever starts a conversation reads all that is attached, however often it is the same.
+    ("assistant_documents", &[("position", Between(0, DOCUMENTS_PER_ASSISTANT_MAX as i64 - 1))]),
     (
         "assistant_revisions",
         &[
             ("id", Id(&[ASSISTANT])),
             ("keyterms", Json),
-            ("knowledge_ids", Json),
+            ("knowledge_ids", TextsUpTo(DOCUMENTS_PER_ASSISTANT_MAX)),
             ("speech", Json),
-            ("tool_ids", Json),
+            ("tool_ids", TextsUpTo(TOOLS_PER_ASSISTANT_MAX)),
             ("transfers", Json),
             ("voicemail", Json),
         ],
     ),
+    ("assistant_tools", &[("position", Between(0, TOOLS_PER_ASSISTANT_MAX as i64 - 1))]),
     ("assistants", &[("keyterms", Json), ("speech", Json), ("transfers", Json), ("voicemail", Json)]),
+    (
+        "audit_entries",
+        &[
+            ("actor", UpTo(SMALL_BYTES_MAX)),
+            ("actor_name", UpTo(SMALL_BYTES_MAX)),
+            ("operation", UpTo(SMALL_BYTES_MAX)),
+            ("subject", UpTo(SMALL_BYTES_MAX)),
+            ("subject_name", UpTo(SMALL_BYTES_MAX)),
+        ],
+    ),
     // Sums of several assistants.
     ("call_groups", &[("assistant_id", IdOrEmpty(&[ASSISTANT]))]),
     // Retention subtracts from them what calls have.
@@ -119,7 +151,8 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
         "call_transcripts",
         &[("archive_bytes", Between(0, BLOB_BYTES_MAX)), ("content", Json), ("turns", Json)],
     ),
-    ("call_words", &[("said", Json)]),
+    // Each word of the index begins with its workspace, and only words that these are get that.
+    ("call_words", &[("carrier", Words), ("heads", Words), ("said", WordLists), ("summary", Words)]),
     (
         "calls",
         &[
@@ -144,6 +177,8 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
             ("id", Id(&[DELIVERY])),
         ],
     ),
+    ("documents", &[("content", UpTo(DOCUMENT_BYTES_MAX)), ("source", UpTo(SMALL_BYTES_MAX))]),
+    ("event_log", &[("type", UpTo(SMALL_BYTES_MAX))]),
     ("events", &[("body", Json), ("call_id", IdOrEmpty(&[CALL]))]),
     ("idempotency_keys", &[("body", Json), ("reveal", Json)]),
     // Nothing else is left to do where nothing is under way.
@@ -161,7 +196,14 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
             ("subject_id", Id(&[RUN, WEBHOOK])),
         ],
     ),
-    ("numbers", &[("provider", Word(|word| CarrierName::parse(word).is_some()))]),
+    (
+        "numbers",
+        &[
+            ("number", UpTo(SMALL_BYTES_MAX)),
+            ("provider", Word(|word| CarrierName::parse(word).is_some())),
+            ("region", UpTo(SMALL_BYTES_MAX)),
+        ],
+    ),
     (
         "phone_calls",
         &[
@@ -206,15 +248,26 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
             ("transcript", Json),
         ],
     ),
-    ("scenarios", &[("conditions", Json), ("evaluations", Json), ("tool_mocks", Json)]),
+    (
+        "scenarios",
+        &[
+            ("conditions", Json),
+            ("evaluations", Json),
+            // The operator's model is asked so often.
+            ("judge_votes", Between(1, JUDGE_VOTES_MAX)),
+            ("tool_mocks", Json),
+        ],
+    ),
     ("snapshots", &[("content", Json), ("id", NoId("a hash"))]),
     // The operator's figures add up those of all workspaces.
     ("spending", &[("microusd", Between(0, SUM_MAX))]),
     (
         "tools",
         &[
-            ("parameters", Json),
+            ("description", UpTo(LONG_BYTES_MAX)),
+            ("parameters", JsonUpTo(ESCAPED * TOOL_PARAMETERS_BYTES_MAX)),
             ("timeout_ms", Between(TOOL_TIMEOUT_MS_MIN as i64, TOOL_TIMEOUT_MS_MAX as i64)),
+            ("url", UpTo(URL_BYTES_MAX)),
         ],
     ),
     ("webhooks", &[("events", Json)]),
@@ -228,6 +281,8 @@ const BY_TABLE: &[(&str, &[(&str, Rule)])] = &[
             ("name", Name),
             ("recording_retention_days", Between(1, RETENTION_DAYS_MAX as i64)),
             ("runs_at_once", Between(1, RUNS_AT_ONCE_MAX as i64)),
+            // Less than nothing would be room without end.
+            ("snapshot_bytes", Between(0, INTEGER_MAX)),
         ],
     ),
 ];
@@ -252,6 +307,13 @@ const KNOWN: &[(&str, &str)] = &[
     ("recordings", "segments"),
 ];
 
+/// The largest text of a row that lists take for a small one: an address of a webhook, which is the name of it in the audit log, is
+/// the longest.
+const SMALL_BYTES_MAX: usize = 4_096;
+/// The description of a tool, in characters of up to four bytes.
+const LONG_BYTES_MAX: usize = 4 * TOOL_DESCRIPTION_CHARS_MAX as usize;
+/// A byte of a text is up to six in JSON (`\u0001`), beside the quotes.
+const ESCAPED: usize = 8;
 /// The largest row, and the largest blob of a transcript.
 const BLOB_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// A year. Sums of calls have room for many millions of such. A clock that was set back makes it negative.
@@ -328,6 +390,18 @@ impl Rule {
             (Json, Value::Text(text)) => {
                 serde_json::from_str::<IgnoredAny>(text).is_err().then_some("is not JSON")
             }
+            (JsonUpTo(most), _) => UpTo(most).problem(value, now_ms).or_else(|| Json.problem(value, now_ms)),
+            (TextsUpTo(most), Value::Text(text)) => {
+                let texts = serde_json::from_str::<Vec<Cow<'_, str>>>(text);
+                (!texts.is_ok_and(|texts| texts.len() <= most)).then_some("is no list of so many texts")
+            }
+            (UpTo(most), Value::Text(text)) => (text.len() > most).then_some("is longer than it can be"),
+            (Words, Value::Text(text)) => (!search::are_words(text)).then_some("is no list of words"),
+            (WordLists, Value::Text(text)) => {
+                let lists = serde_json::from_str::<Vec<Cow<'_, str>>>(text);
+                let are_words = lists.is_ok_and(|lists| lists.iter().all(|list| search::are_words(list)));
+                (!are_words).then_some("is no list of words")
+            }
             (Word(is_known), Value::Text(text)) => (!is_known(text)).then_some("is not such a word"),
             (Name, Value::Text(text)) => (!is_line(text, NAME_CHARS_MAX)).then_some("is no name"),
             (Between(first, last), Value::Number(number)) => {
@@ -350,6 +424,13 @@ fn together(table: &Table, row: &[Value]) -> Option<(&'static str, &'static str)
             (is_ready && value("due_at") != Some(&Value::Null))
                 .then_some(("due_at", "is set of what is kept"))
         }
+        // What an assistant may know in all is counted by it.
+        "documents" => match (value("content"), value("size_bytes")) {
+            (Some(Value::Text(content)), Some(Value::Number(bytes))) if content.len() as f64 != *bytes => {
+                Some(("size_bytes", "is not the size of the content"))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -357,7 +438,7 @@ fn together(table: &Table, row: &[Value]) -> Option<(&'static str, &'static str)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::moving::TABLES;
+    use crate::storage::workspace_rows::TABLES;
 
     const NOW_MS: i64 = 1_767_225_600_000;
 
@@ -544,7 +625,13 @@ mod tests {
             let wrong = match rule {
                 Id(_) => vec![text(""), text("call"), text("../x"), text("door_01kas3v8hq4x7m2n5p6r9t0w1z")],
                 IdOrEmpty(_) => vec![text("call_01"), text("door_01kas3v8hq4x7m2n5p6r9t0w1z")],
-                Json => vec![text(""), text("{"), text("[1] x")],
+                Json | JsonUpTo(_) => vec![text(""), text("{"), text("[1] x")],
+                TextsUpTo(most) => {
+                    vec![text("[1]"), text("{}"), text(&serde_json::json!(vec!["x"; most + 1]).to_string())]
+                }
+                UpTo(most) => vec![text(&"x".repeat(most + 1))],
+                Words => vec![text("a,b"), text("a  b"), text(" a"), text("a\nb"), text("\u{301}a")],
+                WordLists => vec![text("{}"), text("[1]"), text(r#"["a", "b,c"]"#)],
                 Word(_) => vec![text(""), text("nonsense")],
                 Name => {
                     let long = "x".repeat(NAME_CHARS_MAX as usize + 1);
@@ -582,7 +669,10 @@ mod tests {
         match rule_of(table.name, column) {
             Some(Id(prefixes)) => Value::Text(format!("{}_01kas3v8hq4x7m2n5p6r9t0w1z", prefixes[0])),
             Some(IdOrEmpty(_)) => Value::Text(String::new()),
-            Some(Json) => Value::Text("{}".to_owned()),
+            Some(Json | JsonUpTo(_)) => Value::Text("{}".to_owned()),
+            Some(TextsUpTo(_) | WordLists) => Value::Text(r#"["a", "b"]"#.to_owned()),
+            Some(UpTo(_) | Words) => Value::Text("a b".to_owned()),
+            _ if column.name == "size_bytes" => Value::Number(3.0),
             Some(Word(is_known)) => {
                 let words = ["ended", "twilio", "ready", "completed", "simulation_run"];
                 Value::Text((*words.iter().find(|word| is_known(word)).unwrap()).to_owned())
