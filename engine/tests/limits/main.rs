@@ -26,8 +26,12 @@ const OF_THE_HOST: &[&str] = &[
     "disk space for deletes on a full disk (self-hosted)",
     "free disk space that recordings leave to the database (self-hosted)",
 ];
-/// Rows without a number of ours: an amount that others choose, or the HTTP library's limit.
-const WITHOUT_CONSTANTS: &[&str] = &["costs in a calendar month (UTC)", "fields in a head (self-hosted)"];
+/// Rows without a number of ours: an amount that others choose, or a limit of the library for HTTP or traces.
+const WITHOUT_CONSTANTS: &[&str] = &[
+    "costs in a calendar month (UTC)",
+    "fields in a head (self-hosted)",
+    "spans of traces that wait (self-hosted)",
+];
 
 #[test]
 fn the_table_says_what_the_constants_say() {

@@ -170,7 +170,7 @@ fn texts_that_nothing_follows_may_name_what_others_have() {
     for (name, column, value) in [
         ("assistants", "instructions", said.clone()),
         ("call_transcripts", "content", json!([{"text": said}]).to_string()),
-        ("call_words", "summary", said.clone()),
+        ("call_words", "summary", said.replace('_', " ").replace('?', "")),
         ("calls", "metadata", json!({"note": said}).to_string()),
         ("events", "body", json!({"data": {"said": said}}).to_string()),
         ("runs", "last_line", said.clone()),
