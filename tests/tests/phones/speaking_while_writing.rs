@@ -133,7 +133,7 @@ fn tools_are_called_after_what_is_said_before_them(provider: &'static str) {
     let (id, mut person) = desk.connected();
     speak(&person, 1_200);
     // And some of the answer after the tool call.
-    hears_ms(&person, ms_of(FIRST_SENTENCE) + ms_of(SECOND_SENTENCE) + 200);
+    hears_ms(&person, ms_of(FIRST_SENTENCE) + ms_of(SECOND_SENTENCE) + 500);
     person.hang_up();
     let call = desk.over(&id);
     let roles: Vec<_> =

@@ -300,18 +300,27 @@ fn words_before_a_hang_up_are_in_the_transcript() {
         ("deepgram/flux-general-en", ""),
         ("live/gpt-live-transcribe", ""),
     ];
-    at_once(&TRANSCRIBERS, |transcriber, _| {
-        let said = "When do you open on Saturday?";
+    const SAID: &str = "When do you open on Saturday?";
+    fn hangs_up(transcriber: &'static str) -> Value {
         let (desk, id, mut person) = call("fake/alto", transcriber);
         let term = format!("term {}", desk.number);
-        fakes::shared().will_hear(&term, &[said]);
+        fakes::shared().will_hear(&term, &[SAID]);
         hears_ms(&person, GREETING.len() as i64 * CHAR_MS);
         person.say(&speech_like(1_500, person.rate(), 120.0));
         person.hang_up();
         let call = desk.over(&id);
-        assert_eq!(texts(&call, "user"), [said], "{transcriber}: {call}");
-        assert_eq!(texts(&call, "system"), [""; 0], "{transcriber}: {call}");
         desk.expect(&call, &json!({"ended_reason": "user_hung_up", "fault": "none"}));
+        call
+    }
+    at_once(&TRANSCRIBERS, |transcriber, _| {
+        // A transcriber has three seconds for it, which a busy machine may take.
+        let is_late = |call: &Value| {
+            texts(call, "system").iter().any(|said| said.ends_with("had not answered when the call was over"))
+        };
+        let call = std::iter::repeat_with(|| hangs_up(transcriber)).take(3).find(|call| !is_late(call));
+        let call = call.unwrap_or_else(|| panic!("{transcriber} was late three times"));
+        assert_eq!(texts(&call, "user"), [SAID], "{transcriber}: {call}");
+        assert_eq!(texts(&call, "system"), [""; 0], "{transcriber}: {call}");
         let row = call["transcript"].as_array().unwrap().last().unwrap();
         let (end_ms, duration_ms) = (row["end_ms"].as_i64().unwrap(), call["duration_ms"].as_i64().unwrap());
         assert!(

@@ -101,7 +101,7 @@ fn rows_that_would_harm_others_are_refused() {
         // It removes the blobs of recordings, and as many of them as there are segments.
         ("recordings", vec![("call_id", text("../../other"))], "call_id"),
         ("recordings", vec![("segments", number(9_007_199_254_740_992.0))], "segments"),
-        ("recordings", vec![("segments", Value::Null)], "segments"),
+        ("recordings", vec![("state", text("ready")), ("segments", Value::Null)], "segments"),
         ("recordings", vec![("state", text("writing"))], "state"),
         ("recordings", vec![("state", text("ready")), ("due_at", number(0.0))], "due_at"),
         ("recordings", vec![("rate_hz", number(4_294_967_295.0))], "rate_hz"),

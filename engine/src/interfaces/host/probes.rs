@@ -1,6 +1,6 @@
-//! `/healthz` and `/readyz`. Anybody may ask them, and each asks every database, at the edge with a write: so an answer is kept
-//! for a second, and requests that come while one of them looks again get the answer before.
-use std::sync::{Mutex, PoisonError};
+//! `/healthz` and `/readyz`. Anybody may ask them, and each look asks every database, `/readyz` at the edge with a write. So an
+//! answer is kept for a second, and only few requests look at once.
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -12,10 +12,12 @@ use crate::interfaces::api::Api;
 use crate::ports::NotWritable;
 use crate::services::{Services, Sharding};
 
-/// An answer is that of all requests for so long.
+/// After somebody began to look, nobody else does for so long, if there is an answer from before.
 const KEPT_MS: i64 = 1_000;
-/// No answer that was found before this is given, whoever looks again.
-const EARLIER_MS: i64 = 5_000;
+/// No answer that is older than this is given.
+const USABLE_MS: i64 = 5_000;
+/// So many look at once: without an answer, as in a process that has just begun, or where databases hang.
+const LOOKS_MAX: usize = 4;
 
 /// What was found last, by this process.
 #[derive(Default)]
@@ -25,13 +27,21 @@ pub(crate) struct Probes {
 }
 
 #[derive(Default)]
-struct Kept(Mutex<Option<Found>>);
+struct Kept(Mutex<State>);
 
-struct Found {
+#[derive(Default)]
+struct State {
     /// When somebody began to look, for the last time.
     asked_ms: i64,
-    /// When this was found.
-    found_ms: i64,
+    /// How many look.
+    looking: usize,
+    found: Option<Found>,
+}
+
+struct Found {
+    /// When the look began, and when it ended.
+    began_ms: i64,
+    ended_ms: i64,
     answer: Answer,
 }
 
@@ -42,23 +52,60 @@ struct Answer {
     incident: Option<String>,
 }
 
+/// What a request does.
+enum Next<'a> {
+    /// It gets this answer.
+    Known(Answer),
+    /// It looks.
+    Look(Look<'a>),
+}
+
+/// A request that looks, also one that is given up meanwhile.
+struct Look<'a> {
+    kept: &'a Kept,
+    began_ms: i64,
+}
+
 impl Kept {
-    /// The answer that is kept. `None`: the caller looks, and keeps what it finds.
-    fn get(&self, now_ms: i64) -> Option<Answer> {
-        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = found.as_mut()?;
-        // A clock that was set back keeps nothing.
-        let is_kept = (0..KEPT_MS).contains(&(now_ms - found.asked_ms));
-        if is_kept && now_ms - found.found_ms < EARLIER_MS {
-            return Some(found.answer.clone());
-        }
-        found.asked_ms = now_ms;
-        None
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, now_ms: i64, answer: &Answer) {
-        let found = Found { asked_ms: now_ms, found_ms: now_ms, answer: answer.clone() };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    fn next(&self, now_ms: i64) -> Next<'_> {
+        let mut state = self.state();
+        // A clock that was set back keeps nothing.
+        let is_within = |since_ms: i64, ms: i64| (0..ms).contains(&(now_ms - since_ms));
+        let usable = state.found.as_ref().filter(|found| is_within(found.ended_ms, USABLE_MS));
+        let is_crowded = state.looking >= LOOKS_MAX;
+        match usable {
+            Some(found) if is_crowded || is_within(state.asked_ms, KEPT_MS) => {
+                Next::Known(found.answer.clone())
+            }
+            None if is_crowded => {
+                Next::Known(Answer::unavailable(Some("the database has not answered"), None))
+            }
+            _ => {
+                state.asked_ms = now_ms;
+                state.looking += 1;
+                Next::Look(Look { kept: self, began_ms: now_ms })
+            }
+        }
+    }
+}
+
+impl Look<'_> {
+    /// Keeps what it has found, unless a later look has ended before it.
+    fn found(self, now_ms: i64, answer: &Answer) {
+        let mut state = self.kept.state();
+        if state.found.as_ref().is_none_or(|found| found.began_ms <= self.began_ms) {
+            state.found = Some(Found { began_ms: self.began_ms, ended_ms: now_ms, answer: answer.clone() });
+        }
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.kept.state().looking -= 1;
     }
 }
 
@@ -82,15 +129,15 @@ impl Answer {
 
 /// The service is up when its storage answers.
 pub(super) async fn health(api: &Api, now_ms: i64) -> Response<Bytes> {
-    let kept = &api.probes().health;
-    if let Some(answer) = kept.get(now_ms) {
-        return answer.into_response();
-    }
+    let look = match api.probes().health.next(now_ms) {
+        Next::Known(answer) => return answer.into_response(),
+        Next::Look(look) => look,
+    };
     let answer = match reads(api.services()).await {
         Ok(()) => Answer::good("ok"),
         Err(detail) => Answer::unavailable(None, Some(detail)),
     };
-    kept.keep(api.services().now().ms(), &answer);
+    look.found(api.services().now().ms(), &answer);
     answer.into_response()
 }
 
@@ -101,15 +148,15 @@ pub(super) async fn ready(api: &Api, now_ms: i64) -> Response<Bytes> {
     if api.services().stopping().has_begun() {
         return Answer::unavailable(Some("the service stops"), None).into_response();
     }
-    let kept = &api.probes().ready;
-    if let Some(answer) = kept.get(now_ms) {
-        return answer.into_response();
-    }
+    let look = match api.probes().ready.next(now_ms) {
+        Next::Known(answer) => return answer.into_response(),
+        Next::Look(look) => look,
+    };
     let answer = match writes(api.services()).await {
         Ok(()) => Answer::good("ready"),
         Err(NotWritable { reason, detail }) => Answer::unavailable(Some(reason), Some(detail)),
     };
-    kept.keep(api.services().now().ms(), &answer);
+    look.found(api.services().now().ms(), &answer);
     answer.into_response()
 }
 
@@ -133,24 +180,48 @@ async fn writes(services: &Services) -> Result<(), NotWritable> {
 mod tests {
     use super::*;
 
+    /// Looks, or the status that is known.
+    fn next(kept: &Kept, now_ms: i64) -> Result<Look<'_>, u16> {
+        match kept.next(now_ms) {
+            Next::Look(look) => Ok(look),
+            Next::Known(answer) => Err(answer.status),
+        }
+    }
+
     #[test]
     fn one_request_looks_again_and_the_others_get_what_is_known() {
         let kept = Kept::default();
-        let (good, bad) = (Answer::good("ok"), Answer::unavailable(None, None));
-        assert_eq!(kept.get(0), None);
-        kept.keep(10, &good);
-        assert_eq!(kept.get(10 + KEPT_MS - 1), Some(good.clone()));
-        assert_eq!(kept.get(10 + KEPT_MS), None, "the first one looks");
-        assert_eq!(kept.get(10 + KEPT_MS), Some(good.clone()), "and the next one does not wait");
-        kept.keep(2_000, &bad);
-        assert_eq!(kept.get(2_001), Some(bad));
-        assert_eq!(kept.get(0), None, "the clock was set back");
-        // Nobody who looks has an answer.
-        kept.keep(10_000, &good);
-        let asked: Vec<bool> =
-            (10_000..30_000).step_by(100).map(|now_ms| kept.get(now_ms).is_some()).collect();
-        let last = asked.iter().rposition(|is_known| *is_known).unwrap();
-        assert_eq!(asked.iter().filter(|is_known| !**is_known).count(), asked.len() - 1 - last + 4);
-        assert!(last < 50, "what is old is told nobody");
+        let good = Answer::good("ok");
+        next(&kept, 0).unwrap().found(10, &good);
+        assert_eq!(next(&kept, KEPT_MS - 1).err(), Some(200));
+        let look = next(&kept, KEPT_MS).unwrap();
+        assert_eq!(next(&kept, KEPT_MS).err(), Some(200), "the next one does not wait");
+        look.found(1_500, &Answer::unavailable(None, None));
+        assert_eq!(next(&kept, 1_501).err(), Some(503));
+        assert!(next(&kept, 0).is_ok(), "the clock was set back");
+    }
+
+    #[test]
+    fn few_look_at_once_and_what_is_old_is_told_nobody() {
+        let kept = Kept::default();
+        let mut looks: Vec<_> = (0..LOOKS_MAX).map(|_| next(&kept, 0).unwrap()).collect();
+        assert_eq!(next(&kept, 0).err(), Some(503), "nothing is known yet");
+        looks.pop().unwrap().found(10, &Answer::good("ok"));
+        assert_eq!(next(&kept, 10).err(), Some(200));
+        // The others hang.
+        looks.push(next(&kept, KEPT_MS).unwrap());
+        assert_eq!(next(&kept, 9 + USABLE_MS).err(), Some(200));
+        assert_eq!(next(&kept, 10 + USABLE_MS).err(), Some(503));
+        looks.clear();
+        assert!(next(&kept, 10 + USABLE_MS).is_ok(), "they were given up");
+    }
+
+    #[test]
+    fn a_late_look_replaces_no_later_one() {
+        let kept = Kept::default();
+        let slow = next(&kept, 0).unwrap();
+        next(&kept, 2_000).unwrap().found(2_010, &Answer::good("ok"));
+        slow.found(2_500, &Answer::unavailable(None, None));
+        assert_eq!(next(&kept, 2_600).err(), Some(200));
     }
 }

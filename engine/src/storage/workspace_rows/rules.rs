@@ -304,7 +304,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("calls", "ended_at"),
     // The sweep looks into the bodies of the others.
     ("events", "call_id"),
-    ("recordings", "segments"),
 ];
 
 /// The largest text of a row that lists take for a small one: an address of a webhook, which is the name of it in the audit log, is
@@ -418,11 +417,16 @@ fn together(table: &Table, row: &[Value]) -> Option<(&'static str, &'static str)
     let value =
         |name: &str| table.carried().zip(row).find(|(column, _)| column.name == name).map(|(_, value)| value);
     match table.name {
-        // It would be due in every round of the sweep, before all others.
         "recordings" => {
             let is_ready = value("state") == Some(&Value::Text(State::Ready.as_str().to_owned()));
-            (is_ready && value("due_at") != Some(&Value::Null))
-                .then_some(("due_at", "is set of what is kept"))
+            let is_due = value("due_at") != Some(&Value::Null);
+            match (is_ready, is_due) {
+                // It would be due in every round of the sweep, before all others.
+                (true, true) => Some(("due_at", "is set of what is kept")),
+                (false, false) => None,
+                // Nobody knows which blobs to remove with it.
+                _ => (value("segments") == Some(&Value::Null)).then_some(("segments", "is missing")),
+            }
         }
         // What an assistant may know in all is counted by it.
         "documents" => match (value("content"), value("size_bytes")) {

@@ -16,7 +16,7 @@ use crate::as_code::kind::Kind;
 /// Runs that are started together.
 const TOGETHER: usize = 16;
 /// Runs of one service in memory; then a new one begins, so that memory is bounded.
-const RUNS_PER_DESK: usize = 256;
+const RUNS_PER_SERVICE: usize = 256;
 /// Times that the clock is moved on for runs that wait.
 const WAITS_MAX: usize = 120;
 /// The time of `{{now}}` in all runs.
@@ -69,7 +69,7 @@ pub fn run(folder: &Folder, cases: &mut [Case<'_>], options: &Options) -> Result
             let mut service = Service::new(folder, options.model.as_deref());
             let mut ran = 0;
             while let Some((number, part)) = take() {
-                if ran + part.len() > RUNS_PER_DESK {
+                if ran + part.len() > RUNS_PER_SERVICE {
                     service = Service::new(folder, options.model.as_deref());
                     ran = 0;
                 }
