@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Response, header};
 use reqwest::{Client, Request, RequestBuilder, Url};
 use sidetone_engine::base::setting::Secret;
 
+use crate::settings;
 use crate::text::clean;
 
 /// A page of a list has up to 4 MiB, a part of a workspace that moves up to 16 MiB.
@@ -83,13 +84,13 @@ impl ServiceClient {
     }
 
     fn with_deadline(option: &str, url: &str, key: &str, deadline: Duration) -> Result<Self, String> {
-        // The error does not show it.
+        // Neither this error nor the next one shows it.
         if has_user(url) {
             return Err(format!(
                 "{option} must not have a user name or password in it: leave them out, the key says who asks"
             ));
         }
-        // Paths are added at its end. Neither does this one.
+        // Paths are added at its end.
         if url.contains(['?', '#']) {
             return Err(format!(
                 "{option} must be a URL without a query and a fragment: leave out what follows ? or #"
@@ -247,6 +248,14 @@ pub fn strange(response: &Response<Bytes>, named_by: &str) -> String {
     let kind = kind.and_then(|kind| kind.split(';').next());
     let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.trim()));
     format!("does not answer like a Sidetone service (status {status}{kind}); check {named_by}")
+}
+
+/// The URL that a command is given, and what gives it: `--url`, or else SIDETONE_URL.
+pub fn given_url(option: Option<&str>) -> Option<(&'static str, String)> {
+    match option {
+        Some(url) => Some(("--url", url.to_owned())),
+        None => settings::text("SIDETONE_URL").map(|url| ("SIDETONE_URL", url)),
+    }
 }
 
 /// Whether a URL has a user name or a password. Neither is sent, and both would be shown.

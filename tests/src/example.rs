@@ -17,6 +17,11 @@ use crate::World;
 /// 2026-01-01T09:00:00.123Z
 pub const STARTED_AT_MS: i64 = 1_767_258_000_123;
 
+/// What an assistant knows and answers in one sentence. It lasts so long that whoever interrupts it does so in time, on a busy
+/// machine, too.
+pub const LONG_ANSWER: &str =
+    "On Saturday we open at ten and until then nobody is in the house by the lake but the gardener.";
+
 /// An incoming call that has just started, in the workspace of `world`.
 pub fn new_call(world: &World) -> NewCall {
     let engine = world.direct_access();

@@ -163,6 +163,16 @@ impl Server {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Waits until the log has this text.
+    #[track_caller]
+    pub fn logs(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !self.log().contains(text) {
+            assert!(Instant::now() < deadline, "{text}: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()

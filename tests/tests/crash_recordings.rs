@@ -1,7 +1,7 @@
 //! The binary is killed (SIGKILL) in the middle of a telephone call. After the restart the call ends, and its recording has
 //! what was heard until then.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hound::WavReader;
@@ -11,6 +11,7 @@ use sidetone_engine::speech::audio::Rate;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::fakes::carrier::Carriers;
 use sidetone_tests::process::{Client, Folder, Server, bootstrap_key};
+use sidetone_tests::until;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const OURS: &str = "+4420794600011";
@@ -44,7 +45,7 @@ fn a_killed_call_keeps_what_was_recorded() {
         let sql = "SELECT segments FROM recordings";
         file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap_or(0)
     };
-    until("two segments are stored", || (stored() >= 2).then_some(()));
+    until("two segments are stored", TIMEOUT, || (stored() >= 2).then_some(()));
     server.kill();
     phone.drop_connection();
 
@@ -55,7 +56,7 @@ fn a_killed_call_keeps_what_was_recorded() {
     let server = Server::start(&data, &settings);
     carriers.serve(server.address());
     let client = || Client::new(server.address(), &key);
-    let call = until("the call has ended", || {
+    let call = until("the call has ended", TIMEOUT, || {
         let list = client().expect(200, "GET", "/calls", None);
         let call = list["calls"][0].clone();
         (call["status"] == "ended").then_some(call)
@@ -78,16 +79,4 @@ fn a_killed_call_keeps_what_was_recorded() {
     let waveform = client().expect(200, "GET", &format!("/calls/{id}/waveform"), None);
     assert_eq!(waveform["duration_ms"], recorded_ms);
     assert!(server.stop().success());
-}
-
-#[track_caller]
-fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = there() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -19,13 +19,13 @@ use sidetone_engine::base::ids::{CallId, Id as _, WorkspaceId};
 use sidetone_engine::ports::BlobKey;
 use sidetone_engine::sql;
 use sidetone_engine::storage::signing::webhook_signature;
-use sidetone_tests::Reply;
 use sidetone_tests::direct_access::{in_folder, wait};
 use sidetone_tests::edge::Edge;
 use sidetone_tests::host::only_on;
 use sidetone_tests::process::{self, Folder, Server, bootstrap_key};
 use sidetone_tests::receiver::{Received, Receiver, ReceiverBehaviour};
 use sidetone_tests::wire;
+use sidetone_tests::{Reply, until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// What the hosts call themselves.
@@ -141,18 +141,6 @@ fn start_edge(state: &Path, operator: &str, keys: &str) -> Arc<Edge> {
         ("SIDETONE_BOOTSTRAP_KEYS", keys),
         ("SIDETONE_ALLOW_PRIVATE_TARGETS", "1"),
     ])
-}
-
-#[track_caller]
-fn until<T>(what: &str, mut there: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = there() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Stands before a Worker, and kills it when it gets a part of a file: the nth one.
@@ -282,7 +270,7 @@ impl Workspace {
     /// Waits for the end of a run; notes its call.
     fn settle(&mut self, host: &Host, run: &str) {
         let path = format!("/simulations/runs/{run}");
-        let ended = until("the run has ended", || {
+        let ended = until("the run has ended", TIMEOUT, || {
             let run = host.get(&self.key, &path).ok().json;
             assert_ne!(run["status"], "error", "{run}");
             (run["status"] == "completed").then_some(run)

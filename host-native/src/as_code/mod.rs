@@ -28,6 +28,7 @@ use self::api::Api;
 use self::failure::Failure;
 use self::folder::Folder;
 use self::show::Paint;
+use crate::service_client::given_url;
 use crate::settings;
 use crate::text::clean;
 
@@ -109,13 +110,10 @@ pub struct Wishes {
 
 impl Target {
     fn api(&self) -> Result<Api, Failure> {
-        let (option, url) = match &self.url {
-            // A blank variable is an unset one, but who gives a blank option means another server than the default.
-            Some(given) => ("--url", settings::filled(given).ok_or_else(no_url)?),
-            None => {
-                ("SIDETONE_URL", settings::text("SIDETONE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned()))
-            }
-        };
+        let given = given_url(self.url.as_deref());
+        let (option, url) = given.unwrap_or_else(|| ("SIDETONE_URL", DEFAULT_URL.to_owned()));
+        // A blank variable is an unset one, but who gives a blank option means another server than the default.
+        let url = settings::filled(&url).ok_or_else(no_url)?;
         let key = match &self.key {
             Some(given) => settings::filled(given),
             None => settings::text("SIDETONE_API_KEY"),

@@ -14,6 +14,7 @@ use crate::moving::export::{self, Export, Release};
 use crate::moving::host::{Folder, MoveHost, Remote};
 use crate::moving::import::{self, Canceled, Import};
 use crate::moving::{Say, Stop};
+use crate::service_client::given_url;
 use crate::settings;
 use crate::text::clean;
 
@@ -233,10 +234,7 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
     if options.cancel {
         return import::cancel(host, Canceled::OfFile(file), say).await;
     }
-    if options.url.is_none()
-        && settings::text("SIDETONE_URL").is_none()
-        && settings::text("SIDETONE_BASE_URL").is_none()
-    {
+    if given_url(options.url.as_deref()).is_none() && settings::text("SIDETONE_BASE_URL").is_none() {
         say(&format!(
             "warning: SIDETONE_BASE_URL is not set, as it is for the service: clients of the workspace would be told {}, and links \
              would begin with that",
@@ -256,9 +254,7 @@ async fn run_import(options: &ImportOptions, say: Say<'_>) -> Result<String, Sto
 
 /// The host with the URL that a command names, or the environment.
 fn remote(url: Option<&str>) -> Result<Option<Remote>, Stop> {
-    let given = url.map(|url| ("--url", url.to_owned()));
-    let given = given.or_else(|| settings::text("SIDETONE_URL").map(|url| ("SIDETONE_URL", url)));
-    given.map(|(option, url)| with_key(option, &url, OPERATOR_KEY)).transpose()
+    given_url(url).map(|(option, url)| with_key(option, &url, OPERATOR_KEY)).transpose()
 }
 
 /// The host that a command asks.

@@ -2,6 +2,7 @@
 use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::browser::RATE;
+use sidetone_tests::example::LONG_ANSWER;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 use sidetone_tests::{Browser, World, fakes};
@@ -9,9 +10,6 @@ use sidetone_tests::{Browser, World, fakes};
 const GREETING: &str = "Hello, front desk.";
 const QUESTION: &str = "When do you open on Saturday?";
 const ANSWER: &str = "On Saturday we open at ten.";
-/// It lasts so long that whoever interrupts it does so in time, on a busy machine, too.
-const LONG_ANSWER: &str =
-    "On Saturday we open at ten and until then nobody is in the house by the lake but the gardener.";
 
 /// An assistant with a greeting and a document with opening hours.
 fn front_desk(world: &World, settings: &Value) -> String {

@@ -138,13 +138,6 @@ fn new_files_are_used_and_wrong_ones_are_not() {
         let script = format!("kill -HUP {}", server.pid());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     };
-    let logged = |what: &str| {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !server.log().contains(what) {
-            assert!(Instant::now() < deadline, "{what}: {}", server.log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    };
 
     // Half a renewal: the certificate is new, the key is not. The earlier pair stays.
     let before = std::fs::read(&pair.key).unwrap();
@@ -152,12 +145,12 @@ fn new_files_are_used_and_wrong_ones_are_not() {
     let after = std::fs::read(&pair.key).unwrap();
     std::fs::write(&pair.key, before).unwrap();
     hang_up();
-    logged("the earlier one stays");
+    server.logs("the earlier one stays");
     assert!(server.log().contains("SIDETONE_TLS_KEY"), "{}", server.log());
     assert!(secure(address, &first, &[]).is_ok());
     // The other half, without a signal: the files are looked at.
     std::fs::write(&pair.key, after).unwrap();
-    logged("the certificate was read again");
+    server.logs("the certificate was read again");
     assert!(secure(address, &second, &[]).is_ok());
     assert!(secure(address, &first, &[]).is_err(), "the first is no longer shown");
     assert_eq!(get(&mut open, "/assistants", &key), 200, "what is open goes on");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_tests::browser::{Browser, RATE};
+use sidetone_tests::example::LONG_ANSWER;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::carrier::{EndKind, Instruction};
 use sidetone_tests::fakes::speech::CHAR_MS;
@@ -12,7 +13,7 @@ use sidetone_tests::receiver::{Receiver, ReceiverBehaviour};
 
 use crate::keys::hears_keys;
 use crate::speech::{hears_ms, speak};
-use crate::support::{Desk, GREETING, LONG_ANSWER, Person, lines, texts};
+use crate::support::{Desk, GREETING, Person, lines, texts};
 
 with_each_carrier!(
     a_person_talks_with_a_realtime_model,

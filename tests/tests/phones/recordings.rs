@@ -9,11 +9,12 @@ use sidetone_engine::speech::resample::Resampler;
 use sidetone_engine::speech::speech_like::speech_like;
 use sidetone_engine::sql;
 use sidetone_tests::direct_access::wait;
+use sidetone_tests::example::LONG_ANSWER;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
 use crate::speech::{desk, hears_ms, speak};
-use crate::support::{Desk, GREETING, LONG_ANSWER, Person};
+use crate::support::{Desk, GREETING, Person};
 
 with_each_carrier!(
     a_call_is_recorded_on_both_channels,

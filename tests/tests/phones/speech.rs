@@ -2,10 +2,11 @@
 use serde_json::json;
 use sidetone_engine::speech::audio::FRAME_MS;
 use sidetone_engine::speech::speech_like::speech_like;
+use sidetone_tests::example::LONG_ANSWER;
 use sidetone_tests::fakes;
 use sidetone_tests::fakes::openai::speech::CHAR_MS;
 
-use crate::support::{Desk, GREETING, LONG_ANSWER, Person, texts};
+use crate::support::{Desk, GREETING, Person, texts};
 
 with_each_carrier!(a_person_talks_with_a_providers_voice, a_failed_voice_is_replaced_and_noted);
 

@@ -112,15 +112,22 @@ fn is_late(said: &str, row: &str) -> bool {
 /// it failed follows, unless the call ends before.
 const WAITED_FOR: &str = "The transcriber did not answer within 12 s";
 
+/// What is said of a transcriber from which something was still to come.
+const PENDING: &str = "had not answered when the call was over";
+
+/// A call in which what is looked at is seen, and not only that a busy machine was late.
+fn in_time(name: &str, call: impl FnMut() -> Value, is_seen: impl FnMut(&Value) -> bool) -> Value {
+    let seen = std::iter::repeat_with(call).take(3).find(is_seen);
+    seen.unwrap_or_else(|| panic!("{name} was late three times"))
+}
+
 /// The call says this of what failed, once, and whoever reads it learns no key.
 #[track_caller]
 fn says(call: &Value, name: &str, row: &str) {
     let rows = texts(call, "system");
     let is_told = match rows[..] {
         [said] => is(said, row, name),
-        [WAITED_FOR, said] => {
-            is(said, row, name) || said.ends_with("had not answered when the call was over")
-        }
+        [WAITED_FOR, said] => is(said, row, name) || said.ends_with(PENDING),
         _ => false,
     };
     assert!(is_told, "{name}: {rows:?}");
@@ -134,8 +141,7 @@ fn the_next_voice_takes_over() {
         let is_seen = |call: &Value| {
             !texts(call, "system").iter().any(|said| is_late(said, row) && !is(said, row, voice))
         };
-        let call = std::iter::repeat_with(|| taken_over(voice)).take(3).find(is_seen);
-        says(&call.unwrap_or_else(|| panic!("{voice} was late three times")), voice, row);
+        says(&in_time(voice, || taken_over(voice), is_seen), voice, row);
     });
 }
 
@@ -314,11 +320,8 @@ fn words_before_a_hang_up_are_in_the_transcript() {
     }
     at_once(&TRANSCRIBERS, |transcriber, _| {
         // A transcriber has three seconds for it, which a busy machine may take.
-        let is_late = |call: &Value| {
-            texts(call, "system").iter().any(|said| said.ends_with("had not answered when the call was over"))
-        };
-        let call = std::iter::repeat_with(|| hangs_up(transcriber)).take(3).find(|call| !is_late(call));
-        let call = call.unwrap_or_else(|| panic!("{transcriber} was late three times"));
+        let is_seen = |call: &Value| !texts(call, "system").iter().any(|said| said.ends_with(PENDING));
+        let call = in_time(transcriber, || hangs_up(transcriber), is_seen);
         assert_eq!(texts(&call, "user"), [SAID], "{transcriber}: {call}");
         assert_eq!(texts(&call, "system"), [""; 0], "{transcriber}: {call}");
         let row = call["transcript"].as_array().unwrap().last().unwrap();

@@ -17,11 +17,6 @@ pub const TIMEOUT_MS: u64 = 60_000;
 pub const MOMENT_MS: u64 = 700;
 /// The assistant's first message.
 pub const GREETING: &str = "Hello, front desk.";
-/// For [`Desk::knows`]: an answer of one sentence that lasts so long that whoever interrupts it does so in time, on a busy
-/// machine, too.
-pub const LONG_ANSWER: &str =
-    "On Saturday we open at ten and until then nobody is in the house by the lake but the gardener.";
-
 /// The fixture of a scenario.
 pub struct Desk {
     pub world: World,

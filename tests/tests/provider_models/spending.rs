@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sidetone_engine::base::limits::{INTEGER_MAX, LIVE_LEASE_MS, MODEL_REPLY_TOKENS_MAX};
-use sidetone_tests::{LiveClient, World, fakes};
+use sidetone_tests::{LiveClient, World, fakes, until};
 
 use crate::support::Fixture;
 
@@ -198,6 +198,7 @@ fn begun<'a>(world: &'a World, fixture: &Fixture) -> LiveClient<'a> {
 fn a_live_conversation_reserves_what_is_left_until_it_ends() {
     // Enough for the analysis of the first conversation and some answers.
     const LIMIT: i64 = 3_000;
+    const FREE: Duration = Duration::from_secs(60);
     let fixture = Fixture::new("echo");
     let world = &fixture.world;
     limit(world, Some(LIMIT));
@@ -211,28 +212,14 @@ fn a_live_conversation_reserves_what_is_left_until_it_ends() {
     first.send(r#"{"type": "hang_up"}"#);
     first.rest();
     // The token is still good. Meanwhile the analysis of the first one may have reserved what is left.
-    let until = Instant::now() + Duration::from_secs(60);
-    let mut second = loop {
-        if let Ok(client) = world.connect(url) {
-            break client;
-        }
-        assert!(Instant::now() < until, "the money is free again");
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let mut second = until("the money is free again", FREE, || world.connect(url).ok());
     second.expect("call_started");
     assert_eq!(second.hear(), "Shop, hello!");
     let reason = talk_to_the_end(&mut second);
     assert_eq!(reason, "cost_limit");
     // The analysis may hold some of it for a moment.
-    let until = Instant::now() + Duration::from_secs(60);
-    let spent = loop {
-        let (spent, reserved) = money(world);
-        if reserved == 0 {
-            break spent;
-        }
-        assert!(Instant::now() < until, "the money is free again");
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let (spent, _) =
+        until("the money is free again", FREE, || Some(money(world)).filter(|(_, reserved)| *reserved == 0));
     // A question that costs more than is left is not asked.
     assert!((LIMIT / 2..LIMIT + ANSWER_MICROUSD).contains(&spent), "{spent}");
 }

@@ -129,16 +129,13 @@ impl Answer {
 
 /// The service is up when its storage answers.
 pub(super) async fn health(api: &Api, now_ms: i64) -> Response<Bytes> {
-    let look = match api.probes().health.next(now_ms) {
-        Next::Known(answer) => return answer.into_response(),
-        Next::Look(look) => look,
+    let look = async {
+        match reads(api.services()).await {
+            Ok(()) => Answer::good("ok"),
+            Err(detail) => Answer::unavailable(None, Some(detail)),
+        }
     };
-    let answer = match reads(api.services()).await {
-        Ok(()) => Answer::good("ok"),
-        Err(detail) => Answer::unavailable(None, Some(detail)),
-    };
-    look.found(api.services().now().ms(), &answer);
-    answer.into_response()
+    kept_or(&api.probes().health, api, now_ms, look).await
 }
 
 /// The service is ready when its storage takes writes, and it does not stop. A full disk is no reason to restart it: reads
@@ -148,15 +145,25 @@ pub(super) async fn ready(api: &Api, now_ms: i64) -> Response<Bytes> {
     if api.services().stopping().has_begun() {
         return Answer::unavailable(Some("the service stops"), None).into_response();
     }
-    let look = match api.probes().ready.next(now_ms) {
-        Next::Known(answer) => return answer.into_response(),
-        Next::Look(look) => look,
+    let look = async {
+        match writes(api.services()).await {
+            Ok(()) => Answer::good("ready"),
+            Err(NotWritable { reason, detail }) => Answer::unavailable(Some(reason), Some(detail)),
+        }
     };
-    let answer = match writes(api.services()).await {
-        Ok(()) => Answer::good("ready"),
-        Err(NotWritable { reason, detail }) => Answer::unavailable(Some(reason), Some(detail)),
+    kept_or(&api.probes().ready, api, now_ms, look).await
+}
+
+/// The answer that is kept, or what a look finds.
+async fn kept_or(kept: &Kept, api: &Api, now_ms: i64, look: impl Future<Output = Answer>) -> Response<Bytes> {
+    let answer = match kept.next(now_ms) {
+        Next::Known(answer) => answer,
+        Next::Look(looking) => {
+            let answer = look.await;
+            looking.found(api.services().now().ms(), &answer);
+            answer
+        }
     };
-    look.found(api.services().now().ms(), &answer);
     answer.into_response()
 }
 

@@ -21,9 +21,10 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         "/" => Some(home::respond(incoming.request.headers(), &services.config().base_url)),
         // Browsers ask for it on pages that name no icon.
         "/favicon.ico" => Some(empty_response(StatusCode::NO_CONTENT)),
-        "/healthz" if is_read => Some(probes::health(api, now_ms).await),
-        "/readyz" if is_read => Some(probes::ready(api, now_ms).await),
-        "/healthz" | "/readyz" => Some(empty_response(StatusCode::NO_CONTENT)),
+        // They ask the databases.
+        "/healthz" | "/readyz" if !is_read => return only_get(request_id),
+        "/healthz" => Some(probes::health(api, now_ms).await),
+        "/readyz" => Some(probes::ready(api, now_ms).await),
         "/metrics" => metrics::respond(api, incoming, now_ms, request_id).await,
         "/openapi.json" => {
             let respond = |text| json_response(200, text);
@@ -39,10 +40,7 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         _ => None,
     };
     if let Some(response) = open {
-        return match is_read {
-            true => response,
-            false => error_response(&method_not_allowed("GET"), request_id),
-        };
+        return if is_read { response } else { only_get(request_id) };
     }
     if path == live::SOCKET_PATH {
         return live::handshake::without_upgrade(services, incoming, now_ms, request_id).await;
@@ -63,6 +61,10 @@ pub(crate) async fn respond(api: &Api, incoming: &Incoming, request_id: &Request
         return moves::handle(api, incoming, now_ms, request_id).await;
     }
     rest::handle(api, incoming, now_ms, request_id).await
+}
+
+fn only_get(request_id: &RequestId) -> Response<Bytes> {
+    error_response(&method_not_allowed("GET"), request_id)
 }
 
 /// The route of a path that belongs to nothing.

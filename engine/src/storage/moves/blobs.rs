@@ -3,6 +3,7 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use super::cursor::{Cursor, from_json, to_json};
+use super::named_blobs::Recording;
 use super::part::{BlobHead, Found, Kind, Part, Segment};
 use crate::base::hash::sha256_hex;
 use crate::base::ids::{CallId, RecordingId, WorkspaceId};
@@ -10,13 +11,13 @@ use crate::base::limits::{
     MOVE_BLOB_BYTES_MAX, MOVE_BLOBS_BYTES, MOVE_LOOKED_AT_MAX, MOVE_LOOKS_MAX, MOVE_PART_BLOBS_MAX,
     MOVE_ROWS_BYTES,
 };
-use crate::ports::statement::{Row, Rows, Value};
+use crate::ports::statement::{Rows, Value};
 use crate::ports::{BlobKey, ByteRange};
 use crate::services::Services;
 use crate::sql;
+use crate::storage::archives;
 use crate::storage::fault::Fault;
 use crate::storage::workspace_rows::{Table, Window};
-use crate::storage::{archives, recordings};
 
 /// Rows whose blobs are looked for at once.
 const LOOK: Window =
@@ -70,13 +71,15 @@ pub(super) async fn of_recordings(
         let keys = LOOK.keys(&*services.ports().database, table, workspace_id, &after).await?;
         for row in ready_recordings(services, workspace_id, &keys.keys).await?.iter() {
             let (id, call): (RecordingId, CallId) = (row.id("id")?, row.id("call_id")?);
-            let all = segments_of(workspace_id, &call, &row)?;
-            while read < all.count {
+            let recording = Recording::read(workspace_id, &row)?;
+            // What cannot be read is missing.
+            while read < recording.as_ref().map_or(1, Recording::count) {
                 if blobs.is_full() {
                     return Ok(Some(blobs.into_part(Some(&place(&after, read)))));
                 }
-                let content = match all.of(read) {
-                    Some((key, bytes)) => content(services, &key, bytes).await?,
+                let stored = recording.as_ref().and_then(|one| Some((one, one.segment_bytes(read)?)));
+                let content = match stored {
+                    Some((one, bytes)) => content(services, &one.file.key.segment(read), bytes).await?,
                     None => None,
                 };
                 let segment = Segment { recording: id.clone(), n: read };
@@ -105,9 +108,9 @@ async fn ready_recordings(
 ) -> Result<Rows, Fault> {
     let select = sql!(
         format!(
-            "SELECT {}, r.segments AS segments, r.call_id AS call_id FROM recordings AS r WHERE r.workspace_id = :ws AND r.state = 'ready'
+            "SELECT {} FROM recordings AS r WHERE r.workspace_id = :ws AND r.state = 'ready'
              AND r.id IN (SELECT value FROM json_each(:ids)) ORDER BY r.id",
-            recordings::columns::FILE
+            Recording::columns()
         ),
         ids = first_of(keys)
     );
@@ -119,38 +122,6 @@ async fn ready_recordings(
 pub(super) fn first_of(keys: &[Vec<Value>]) -> String {
     let keys: Vec<Json> = keys.iter().flat_map(|key| to_json(key)).collect();
     json!(keys).to_string()
-}
-
-/// The segments of a recording.
-struct Segments {
-    count: u64,
-    /// The key of the recording, the size of a segment, and of all together; `None`: one WAV file of a very early version,
-    /// which nobody can read any more.
-    stored: Option<(BlobKey, u64, u64)>,
-}
-
-impl Segments {
-    /// The key and the size of a segment.
-    fn of(&self, n: u64) -> Option<(BlobKey, u64)> {
-        let (key, segment_bytes, bytes) = self.stored.as_ref()?;
-        let before = n.saturating_mul(*segment_bytes);
-        Some((key.segment(n), bytes.saturating_sub(before).min(*segment_bytes)))
-    }
-}
-
-/// Of a row of [`ready_recordings`].
-fn segments_of(workspace_id: &WorkspaceId, call_id: &CallId, row: &Row<'_>) -> Result<Segments, Fault> {
-    let counted = row.optional_integer("segments")?;
-    let (Some(counted), false, false) = (counted, row.is_null("rate_hz")?, row.is_null("segment_ms")?) else {
-        return Ok(Segments { count: 1, stored: None });
-    };
-    let file = recordings::file(workspace_id, call_id, row)?;
-    let size_bytes = u64::try_from(row.integer("size_bytes")?).unwrap_or(0);
-    let bytes = size_bytes.saturating_sub(file.head.len() as u64);
-    Ok(Segments {
-        count: bytes.div_ceil(file.segment_bytes).min(counted.unsigned_abs()),
-        stored: Some((file.key, file.segment_bytes, bytes)),
-    })
 }
 
 /// The transcripts after this one; `None` if there is no such place.

@@ -25,21 +25,40 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    fn read(workspace_id: &WorkspaceId, row: Row<'_>) -> Result<Self, Fault> {
+    /// The columns of `recordings AS r` for [`Recording::read`].
+    pub(super) fn columns() -> String {
+        format!("{}, r.segments AS segments, r.call_id AS call_id", columns::FILE)
+    }
+
+    /// Of a row that is ready. `None`: one WAV file of a very early version, which nobody can read any more.
+    pub(super) fn read(workspace_id: &WorkspaceId, row: &Row<'_>) -> Result<Option<Self>, Fault> {
+        for column in ["segments", "segment_ms", "rate_hz"] {
+            if row.is_null(column)? {
+                return Ok(None);
+            }
+        }
         let call_id: CallId = row.id("call_id")?;
-        Ok(Self {
-            file: file(workspace_id, &call_id, &row)?,
+        Ok(Some(Self {
+            file: file(workspace_id, &call_id, row)?,
             size_bytes: u64::try_from(row.integer("size_bytes")?).unwrap_or(0),
             segments: row.integer("segments")?.unsigned_abs(),
             call_id,
-        })
+        }))
+    }
+
+    /// How many segments it has.
+    pub(super) fn count(&self) -> u64 {
+        self.audio_bytes().div_ceil(self.file.segment_bytes).min(self.segments)
     }
 
     /// How many bytes of segment `n` belong to the recording; `None`: it has no such segment.
     pub(super) fn segment_bytes(&self, n: u64) -> Option<u64> {
-        let audio = self.size_bytes.saturating_sub(self.file.head.len() as u64);
-        let left = audio.checked_sub(n.checked_mul(self.file.segment_bytes)?)?;
-        (left > 0 && n < self.segments).then(|| left.min(self.file.segment_bytes))
+        let size = self.file.segment_bytes;
+        (n < self.count()).then(|| (self.audio_bytes() - n * size).min(size))
+    }
+
+    fn audio_bytes(&self) -> u64 {
+        self.size_bytes.saturating_sub(self.file.head.len() as u64)
     }
 }
 
@@ -58,19 +77,19 @@ impl Recordings {
         }
         let find = sql!(
             format!(
-                "SELECT {}, r.segments AS segments, r.call_id AS call_id FROM recordings AS r
-                 WHERE r.id IN (SELECT value FROM json_each(:ids)) AND +r.workspace_id = :ws AND r.state = 'ready'
-                 AND r.rate_hz IS NOT NULL AND r.segment_ms IS NOT NULL AND r.segments IS NOT NULL",
-                columns::FILE
+                "SELECT {} FROM recordings AS r
+                 WHERE r.id IN (SELECT value FROM json_each(:ids)) AND +r.workspace_id = :ws AND r.state = 'ready'",
+                Recording::columns()
             ),
             ids = json!(ids).to_string()
         );
         let [rows] = services.read([find.in_workspace(workspace_id)]).await?;
-        let read = |row: Row<'_>| {
+        let mut found = BTreeMap::new();
+        for row in rows.iter() {
             let id: RecordingId = row.id("id")?;
-            Ok((id.to_string(), Recording::read(workspace_id, row)?))
-        };
-        Ok(Self(rows.iter().map(read).collect::<Result<_, Fault>>()?))
+            found.extend(Recording::read(workspace_id, &row)?.map(|recording| (id.to_string(), recording)));
+        }
+        Ok(Self(found))
     }
 
     /// The one with this id.

@@ -4,7 +4,6 @@
 //!
 //! Nothing is under way in such a workspace: a call of somebody else that is made up as one that goes on, at the operator's
 //! carrier, could be hung up.
-use std::borrow::Cow;
 use std::slice::from_ref;
 
 use serde::de::IgnoredAny;
@@ -391,15 +390,13 @@ impl Rule {
             }
             (JsonUpTo(most), _) => UpTo(most).problem(value, now_ms).or_else(|| Json.problem(value, now_ms)),
             (TextsUpTo(most), Value::Text(text)) => {
-                let texts = serde_json::from_str::<Vec<Cow<'_, str>>>(text);
-                (!texts.is_ok_and(|texts| texts.len() <= most)).then_some("is no list of so many texts")
+                texts(text).is_none_or(|texts| texts.len() > most).then_some("is no list of so many texts")
             }
             (UpTo(most), Value::Text(text)) => (text.len() > most).then_some("is longer than it can be"),
             (Words, Value::Text(text)) => (!search::are_words(text)).then_some("is no list of words"),
             (WordLists, Value::Text(text)) => {
-                let lists = serde_json::from_str::<Vec<Cow<'_, str>>>(text);
-                let are_words = lists.is_ok_and(|lists| lists.iter().all(|list| search::are_words(list)));
-                (!are_words).then_some("is no list of words")
+                let has_others = |lists: Vec<String>| lists.iter().any(|list| !search::are_words(list));
+                texts(text).is_none_or(has_others).then_some("is no list of words")
             }
             (Word(is_known), Value::Text(text)) => (!is_known(text)).then_some("is not such a word"),
             (Name, Value::Text(text)) => (!is_line(text, NAME_CHARS_MAX)).then_some("is no name"),
@@ -410,6 +407,11 @@ impl Rule {
             _ => Some("is of another kind"),
         }
     }
+}
+
+/// A JSON list of texts.
+fn texts(text: &str) -> Option<Vec<String>> {
+    serde_json::from_str(text).ok()
 }
 
 /// What values of a row must not be together.
